@@ -34,11 +34,11 @@ MUTANTS = (
     ),
     Mutant(
         "a fit takes a calibration and applies half of it",
-        "analysis/fitting/choices.py",
-        '        if name == "calibration":\n            raise no_calibration()\n',
-        "",
-        ("tests/analysis/fitting/test_linear.py::test_no_fit_takes_a_calibration",),
-        unseen="its noise is the same; its radii and its pessimism are not",
+        "analysis/fitting/plan.py",
+        "                self.calibration,\n                mechanism,\n                self.paper,\n",
+        "                TIGHT,\n                mechanism,\n                self.paper,\n",
+        ("tests/lab/simulation/test_offline_is_fit.py::test_papers_guarantees_are_stated_as_they_are",),
+        unseen="its noise keeps the promise; it is not what the paper prints",
     ),
     Mutant(
         "a release that does not say its noise is read as one without",

@@ -77,7 +77,7 @@ MUTANTS = (
     ),
     Mutant(
         "the gain that would have been found is the upper end of an interval",
-        "analysis/fitting/prospects.py",
+        "analysis/fitting/power.py",
         '"gain": found[1.0], "largest"',
         '"gain": in_units(plan.evidence.compare(plan.extended).high), "largest"',
         (f"{POWER}::test_where_nothing_would_have_been_found_that_is_said",),

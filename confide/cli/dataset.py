@@ -22,9 +22,7 @@ DECLARED = (
     click.option(
         "--model",
         type=click.Choice(["stationary", "per-step"]),
-        default="stationary",
-        show_default=True,
-        help="Whether moves depend on the step.",
+        help="Whether moves depend on the step; by default stationary, or as the paper of --calibration has it.",
     ),
     click.option(
         "--state-columns", metavar="NAMES", help="States are vectors of these columns, such as 'x*'; for vapvi, pevi."

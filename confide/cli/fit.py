@@ -54,6 +54,13 @@ Examples:
     help="Which of a user's visits are counted: all, or repeated ones within a budget B; auto chooses.",
 )
 @click.option(
+    "--calibration",
+    type=click.Choice(["paper", "sound", "tight"]),
+    default="tight",
+    show_default=True,
+    help="tight: the least noise for the guarantee; paper: DP-APVI and DP-VAPVI as printed; sound: with noise that keeps it.",
+)
+@click.option(
     "--reward-centre",
     type=float,
     metavar="LEVEL",

@@ -208,10 +208,10 @@ def _say_interrupted(grid: Sequence[GridRun], unfinished: Mapping[int, Unfinishe
 
 def _checked(choices: Choices) -> Setting:
     """What the choices lead to; refused if it cannot be run, with a warning where too few people are simulated."""
-    from ..lab.simulation import complete, episodes_needed
+    from ..lab.simulation import complete
 
     setting = complete(choices)
-    needed = episodes_needed(setting)
+    needed = setting.episodes_needed
     if needed > setting.schedule.users:
         note(
             f"confide: warning: with {choices.privacy} the noise drowns what {setting.schedule.users:,} episodes can show; "

@@ -39,6 +39,7 @@ OPTIONS = (
 RESERVED = (
     *(
         "budget",
+        "calibration",
         "data",
         "engine",
         "fit",

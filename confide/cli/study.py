@@ -46,7 +46,7 @@ def init(
     """
     from ..analysis.fitting.study_draft import draft, look
     from ..data.trajectories.columns import parse
-    from ..data.trajectories.texts import UNNAMED
+    from ..data.trajectories.text_forms import UNNAMED
 
     target = Path(out)
     if target.exists():

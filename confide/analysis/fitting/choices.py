@@ -12,7 +12,7 @@ from ... import validation
 from ...errors import InvalidInput
 from ...learning.planning.pessimism import Constants
 from ...privacy import Guarantee
-from ...protocol.design import AUTO
+from ...protocol.design import AUTO, PAPER, SOUND, TIGHT
 from .plan import FAILURE
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class FitChoices:
 
     mechanism: gaussian or laplace. visits: which of a person's are counted: `all`, repeats within a budget, or `auto`, what pays.
     reward_centre: a public level that rewards are near, None for the middle.
-    failure: with what probability error radii may be wrong. scale: times the learner's pessimism.
+    failure: with what probability error radii may be wrong. calibration: `tight`, or a paper's own, `paper` or `sound`.
+    scale: times the learner's pessimism.
     alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
     sets it if it has none. out: a folder for what may be published; replace: what is there. study: a study's sections, kept as they
     are. options: of the learner's own.
@@ -46,6 +47,7 @@ class FitChoices:
     visits: str | int = AUTO
     reward_centre: float | None = None
     failure: float = FAILURE
+    calibration: str = TIGHT
     scale: float | None = None
     alone: bool = False
     ledger: str | Path | None = None
@@ -60,10 +62,11 @@ class FitChoices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option of the learner's."""
         if privacy is None:
             raise InvalidInput(
-                "guarantee-missing", "A fit needs a promise. Give rho, or epsilon with or without delta."
+                "fit-guarantee-missing", "A fit needs a promise. Give rho, or epsilon with or without delta."
             )
         names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
         named = {name: choices.pop(name) for name in names & choices.keys()}
+        validation.choice("calibration", named.get("calibration", TIGHT), (PAPER, SOUND, TIGHT))
         if named.get("out") is not None:
             named["out"] = Path(named["out"])
         return cls(learner, privacy, **{**named, "scale": scale(named.get("scale"))}, options=choices)
@@ -87,7 +90,10 @@ def options(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
     known = OPTIONS.get(learner)
     for name, value in settings.items():
         if name == "calibration":
-            raise no_calibration()
+            raise InvalidInput(
+                "option-calibration",
+                "What is asked depends on the calibration, so it is a choice of the fit's: --calibration.",
+            )
         if known is not None and name not in known:
             raise InvalidInput(
                 "option-unknown", f"learner {learner!r} does not take the option {name!r}. Known: {', '.join(known)}."
@@ -126,15 +132,6 @@ def _constants(name: str, value: Any) -> None:
         raise validation.refusal(
             "option-constants", f"option {name}", "Constants, which only Python can give", value, "Leave it out."
         )
-
-
-def no_calibration() -> InvalidInput:
-    """The refusal of a learner with another calibration than a fit has."""
-    return InvalidInput(
-        "fit-calibration",
-        "A fit takes no calibration: its noise and radii are the least that keep the promise. Leave it out; "
-        "`simulate --offline` compares calibrations.",
-    )
 
 
 def _finite(name: str, value: Any) -> None:

@@ -19,7 +19,7 @@ from ...protocol.releases import CountRelease
 from .differences import differences
 from .forecast import people_needed
 from .plan import STARTS
-from .prospects import prospects
+from .power import prospects
 
 if TYPE_CHECKING:
     from .learning import Learned, OfflineLearner

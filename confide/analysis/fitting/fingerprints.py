@@ -18,6 +18,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from ...errors import InvalidInput
@@ -31,12 +32,14 @@ def digests_of(files: Iterable[str | Path]) -> dict[Path, bytes]:
     """A digest of the content of every file that holds something, by its real path. It stays in memory."""
     digests: dict[Path, bytes] = {}
     for path in dict.fromkeys(Path(os.path.realpath(file)) for file in files):
-        if path.is_file() and (size := path.stat().st_size):
-            digests[path] = _digest(path, size)
+        if path.is_file() and (seen := path.stat()).st_size:
+            digests[path] = _digest(path, seen.st_size, (seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns))
     return digests
 
 
-def _digest(path: Path, size: int) -> bytes:
+@lru_cache(maxsize=1024)
+def _digest(path: Path, size: int, identity: tuple[int, ...]) -> bytes:
+    """The digest of a file's content; a file that did not change since is not read again."""
     content = hashlib.sha256(size.to_bytes(8, "little"))
     last = max(size - BLOCK, 0)
     places = range(0, size, BLOCK) if size <= BLOCK * BLOCKS else [last * n // (BLOCKS - 1) for n in range(BLOCKS)]

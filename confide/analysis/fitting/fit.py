@@ -18,14 +18,16 @@ from ...data.statistics.problems import Problem
 from ...data.trajectories.dataset import Dataset
 from ...data.trajectories.vectors import Vectors
 from ...errors import ConfideError, InvalidInput
+from ...learning.learners.apvi import Apvi
 from ...learning.learners.vapvi import Vapvi
 from ...mdp import PER_STEP
 from ...mdp.memory import COUNTS, SUMS, check_memory
 from ...mechanisms.noise import NoiseSource, SecureNoise, require_secure
-from ...privacy import Guarantee
-from ...protocol.design import AUTO
-from ...protocol.trusts.budgets import visits_for
-from ...protocol.trusts.central import GAUSSIAN
+from ...privacy import Guarantee, Schedule
+from ...protocol.design import AUTO, TIGHT
+from ...protocol.papers import pools
+from ...protocol.trusts.budgets import ALL, visits_for
+from ...protocol.trusts.central import GAUSSIAN, require_central
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
@@ -37,7 +39,7 @@ from .forecast import people_needed
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
 from .linear import LinearPlan
 from .linear_learning import linear_result
-from .plan import CountPlan
+from .plan import ONCE, CountPlan, Published
 
 CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
@@ -200,32 +202,73 @@ def prepare(
 
 def complete(data: Dataset, choices: FitChoices) -> Order:
     """The order that follows from the choices: the learner, what is asked and at which price, and the account it is charged to."""
+    require_central(choices.privacy)
+    data, learner, plan = planned(data, choices)
+    return Order(data, choices, plan, learner, account_of(data, choices.ledger, choices.budget))
+
+
+def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner, CountPlan | LinearPlan]:
+    """The data as it is counted, the learner, and what is asked at which price."""
     learner, options = choices.learner, dict(choices.options)
     if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
         learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
-    spec, linear = data.knowledge.spec, learner in LINEAR
+    linear, calibration = learner in LINEAR, choices.calibration
+    if not linear and not data.model_named and pools(Apvi.paper, calibration, data.knowledge.spec):
+        data = data.with_dynamics(PER_STEP)  # as the paper counts
+    spec = data.knowledge.spec
     check_memory(spec.with_dynamics(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
-    made = make_learner(learner, data.knowledge, options)
-    plan: CountPlan | LinearPlan
+    made = make_learner(learner, data.knowledge, options, calibration)
     if isinstance(made, Vapvi):
-        if choices.reward_centre is not None:
-            raise InvalidInput(
-                "gram-reward-centre", "Gram sums are centred by their targets. Leave --reward-centre out, or use apvi."
-            )
-        if choices.mechanism not in (AUTO, GAUSSIAN):
-            raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
-        plan = LinearPlan.of(data, choices.privacy, made, choices.scale, choices.failure)
-        data = plan.data
-    elif not callable(getattr(made, "plan", None)):
+        linear_plan = planned_sums(data, choices, made)
+        return linear_plan.data, made, linear_plan
+    if not callable(getattr(made, "plan", None)):
         raise InvalidInput(
             "learner-not-offline", f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi."
         )
-    else:
-        visits = visits_for(choices.visits, getattr(made, "reads_budgeted", False))
-        plan = CountPlan.of(data, choices.privacy, choices.mechanism, choices.failure, visits, choices.reward_centre)
-    return Order(data, choices, plan, made, account_of(data, choices.ledger, choices.budget))
+    return data, made, planned_counts(data, choices, made)
+
+
+def planned_sums(data: Dataset, choices: FitChoices, learner: Vapvi) -> LinearPlan:
+    """What a linear learner asks, at which price."""
+    if choices.reward_centre is not None:
+        raise InvalidInput(
+            "gram-reward-centre", "Gram sums are centred by their targets. Leave --reward-centre out, or use apvi."
+        )
+    if choices.mechanism not in (AUTO, GAUSSIAN):
+        raise InvalidInput("gaussian-needs-delta", "Gram sums take Gaussian noise. Leave --mechanism out.")
+    return LinearPlan.of(data, choices.privacy, learner, choices.scale, choices.failure, choices.calibration)
+
+
+def planned_counts(data: Dataset, choices: FitChoices, learner: OfflineLearner, schedule: Schedule = ONCE) -> CountPlan:
+    """What is asked of counts: by a paper's algorithm what that asks, else the least from which everything can be estimated.
+
+    schedule: with how many people, where nothing is hidden because they are simulated.
+    """
+    promise, mechanism, failure, visits = choices.privacy, choices.mechanism, choices.failure, choices.visits
+    if choices.calibration != TIGHT:
+        if learner.name != Apvi.name:
+            raise InvalidInput(
+                "learner-in-no-paper",
+                f"Learner {learner.name!r} is in no paper, so it has no calibration. Use apvi, vapvi or pevi.",
+            )
+        if visits not in (AUTO, ALL) or choices.reward_centre is not None:
+            raise InvalidInput(
+                "paper-asks-less",
+                "Papers count all visits and centre no rewards. Leave --visits and --reward-centre out, or --calibration.",
+            )
+        asked = Apvi(data.knowledge, tight=False).question(data.knowledge.spec)
+        published = Published(choices.calibration, Apvi.paper, asked)
+        return CountPlan.published(data, promise, published, mechanism, failure, schedule)
+    if not promise.private:
+        if choices.reward_centre is not None:
+            raise InvalidInput(
+                "centre-without-privacy", "Without privacy no reward needs a centre. Leave --reward-centre out."
+            )
+        return CountPlan.unprotected(data, promise, visits, schedule)
+    visits = visits_for(visits, getattr(learner, "reads_budgeted", False))
+    return CountPlan.of(data, promise, mechanism, failure, visits, choices.reward_centre)
 
 
 def fit(
@@ -248,7 +291,8 @@ def fit(
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. visits: `all`, or
     a budget for a person's repeated visits, by default where that pays. reward_centre: a public level that rewards are near.
     failure:
-    with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
+    with what probability the release's error radii may be wrong. calibration: `tight`, or DP-APVI and DP-VAPVI as printed (`paper`)
+    or with noise that keeps their claim (`sound`). scale: times the learner's pessimism. alone: keep what a
     machine would play where people go on as now, even if nobody can tell what that is worth. study: the study's sections,
     kept as they are. All others are the learner's own. The noise must be secure. progress,
     stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:

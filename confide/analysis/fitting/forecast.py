@@ -24,6 +24,7 @@ from ...protocol.design import AUTO, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.bandit import BanditQuestion
 from ...protocol.kinds.counts import CENTRED, TRANSITIONS
+from ...protocol.outlook import people_for_pair, row_noise
 from ...protocol.reading import HALF_CELLS, Noise, average_visits
 from ...protocol.trusts.budgets import VISITED_SHARE, counted_for, visits_pay, visits_question
 from ...protocol.trusts.central import RETURNS_SHARE, std
@@ -35,13 +36,9 @@ NoiseOf = Callable[[float], float]
 PEOPLE = 1000
 """How many people the noise of one count is stated for."""
 DECADES = 6
-STANDS_OUT = 2.0
-"""A pair stands out when its visits exceed so many standard deviations of their noise."""
-
 SUPPORT_SHARE = 0.1
 """Which share of all states a support leaves a pair, by default."""
 
-MOST_PEOPLE = 1e18
 FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
 """Factors between promises that are compared, in rho; an epsilon has the root of it."""
 
@@ -112,8 +109,8 @@ def forecast(
         return min(1.0, math.hypot(0.5 / math.sqrt(visits), noise(people) * math.sqrt(cells) / (2 * visits)))
 
     needed = [
-        _needed(lambda people: row_noise(noise(people), rows_of[0], visits), each),
-        _needed(lambda people: row_noise(noise_there(people), rows_of[1], visits_there), each),
+        people_for_pair(lambda people: row_noise(noise(people), rows_of[0], visits), each),
+        people_for_pair(lambda people: row_noise(noise_there(people), rows_of[1], visits_there), each),
     ]
     rows = [
         ForecastRow(
@@ -169,13 +166,7 @@ def people_needed(knowledge: Knowledge, noise: float, visits: float | None = Non
     if spec.horizon == 1:
         width = HALF_CELLS if knowledge.rewards is None else 1.0
     each = float(pairs.sum()) / (spec.horizon if spec.layers == 1 else 1)
-    return float(math.ceil(STANDS_OUT * row_noise(noise, width, visits) * each))
-
-
-def row_noise(noise: float, width: float, visits: float | None) -> float:
-    """The deviation of the noise in a row's sum over `width` next states; with visits by themselves, that of both together."""
-    row = noise * math.sqrt(width)
-    return row if visits is None else row * visits / math.hypot(row, visits)
+    return people_for_pair(row_noise(noise, width, visits), each)
 
 
 def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
@@ -209,17 +200,3 @@ def _noise(
         return math.sqrt(float(design.reading.noise(design.question, design.law(people))[column])) / counted
 
     return design.mechanism.name, noise, visits
-
-
-def _needed(noise: Callable[[float], float], each: float) -> float:
-    """The least number of people whose average pair stands out, to one part in a thousand. noise: of a row's sum."""
-    low, high = 1.0, 1.0
-    while high / each < STANDS_OUT * noise(high):
-        low, high = high, high * 2
-        if high > MOST_PEOPLE:
-            return math.inf
-    while high / low > 1.001:
-        middle = math.sqrt(low * high)
-        stands = middle / each >= STANDS_OUT * noise(middle)
-        low, high = (low, middle) if stands else (middle, high)
-    return math.ceil(high)

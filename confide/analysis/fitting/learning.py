@@ -13,6 +13,7 @@ from ...learning.learners.apvi import Apvi
 from ...mdp import Policy
 from ...mdp.critic import VectorPolicy
 from ...mdp.knowledge import Knowledge
+from ...protocol.design import TIGHT
 from ...protocol.releases import CountRelease
 from . import choices
 from .findings import FindingsCallback, LearningTask, findings, first_states
@@ -53,16 +54,21 @@ class LearningResult(NamedTuple):
     findings: dict[str, Any]
 
 
-def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: dict[str, Any]) -> OfflineLearner:
-    """The learner of that name, built with what is public."""
+def make_learner(
+    learner: str | OfflineLearner, knowledge: Knowledge, options: dict[str, Any], calibration: str = TIGHT
+) -> OfflineLearner:
+    """The learner of that name, built with what is public; `paper` and `sound` learn as its paper does."""
     if not isinstance(learner, str):
         if options:
             raise InvalidInput(
                 "options-of-made-learner",
                 f"Options {', '.join(options)} go to learners that are named. Build yours with them.",
             )
-        if isinstance(learner, Apvi) and not learner.tight:
-            raise choices.no_calibration()
+        if isinstance(learner, Apvi) and learner.tight != (calibration == TIGHT):
+            raise InvalidInput(
+                "learner-of-other-calibration",
+                f"This learner was built for another calibration than the fit's {calibration}. Build it for that, or name it.",
+            )
         return learner
     if learner in choices.LINEAR and options.get("features") is None:
         raise InvalidInput(
@@ -75,10 +81,11 @@ def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: d
         )
     if not learners.listing(learner).takes_knowledge:
         raise InvalidInput(
-            "learner-online",
+            "worlds-learner-offline",
             f"Learner {learner!r} learns online, from people who come one by one. Use apvi for logged data.",
         )
-    made: OfflineLearner = learners.make(learner, knowledge=knowledge, **choices.options(learner, options))
+    checked = {**choices.options(learner, options), **({} if calibration == TIGHT else {"calibration": calibration})}
+    made: OfflineLearner = learners.make(learner, knowledge=knowledge, **checked)
     return made
 
 

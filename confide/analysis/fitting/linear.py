@@ -21,21 +21,21 @@ from ...data.statistics.gram import Logged, LoggedSteps
 from ...data.trajectories.dataset import GROUP, Dataset
 from ...errors import InvalidInput, PrivacyError
 from ...learning.learners import Context
-from ...learning.learners.vapvi import Vapvi
+from ...learning.learners.vapvi import LinearState, Vapvi
 from ...mdp import PER_STEP
 from ...mdp.linear import BlockFeatures, LinearFeatures
 from ...mechanisms.noise import NoiseSource
-from ...privacy import Act, Certificate, Guarantee, Loss, Schedule, compose, keeps, rho_of, true_guarantee
-from ...protocol.design import Design, Request, make
+from ...privacy import Act, Certificate, Guarantee, Loss, compose, keeps, rho_of, true_guarantee
+from ...protocol.design import PAPER, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
 from ...protocol.kinds.gram import TARGET_BITS
 from ...protocol.kinds.gram_design import SHAVED
 from ...protocol.kinds.worth import WorthForm
+from ...protocol.releases import Book
 from ...protocol.releases.gram import GramRelease, WorthRelease
-from .choices import no_calibration
 from .linear_learning import WORTH, gram_name
-from .plan import FAILURE, RELEASED, RETURNS, assumptions
+from .plan import FAILURE, ONCE, RELEASED, RETURNS, assumptions
 
 WORTH_SHARE = 0.05
 """Of the promise, spent on what people earned and what V_1 promises them."""
@@ -43,20 +43,30 @@ WORTH_SHARE = 0.05
 
 @dataclass(frozen=True)
 class LinearPlan:
-    """A fit of `vapvi` or `pevi` with every choice made; it has the attributes of `CountPlan`."""
+    """A fit of `vapvi` or `pevi` with every choice made; it has the attributes of `CountPlan`.
+
+    worth: None where nothing is judged: as papers have it, and without privacy.
+    """
 
     data: Dataset
     promise: Guarantee
     learner: Vapvi
     design: Design
-    worth: Design
+    worth: Design | None
     failure: float
+    calibration: str = TIGHT
 
     @classmethod
     def of(
-        cls, data: Dataset, promise: Guarantee, learner: Vapvi, scale: float | None = None, failure: float = FAILURE
+        cls,
+        data: Dataset,
+        promise: Guarantee,
+        learner: Vapvi,
+        scale: float | None = None,
+        failure: float = FAILURE,
+        calibration: str = TIGHT,
     ) -> LinearPlan:
-        """The plan of a fit: what is asked, and what it costs."""
+        """The plan of a fit: what is asked, and what it costs; all of the promise for Gram sums, unless something is judged."""
         if data.users.mode == GROUP:
             raise InvalidInput(
                 "linear-several-episodes",
@@ -67,16 +77,21 @@ class LinearPlan:
                 "linear-return-range",
                 "Linear learners add up what steps pay, and no returns to clip. Leave --return-range out.",
             )
-        if not learner.tight:
-            raise no_calibration()
+        if learner.tight != (calibration == TIGHT):
+            raise InvalidInput(
+                "learner-of-other-calibration",
+                f"This learner was built for another calibration than the fit's {calibration}. Build it for that, or name it.",
+            )
         promise = replace(promise, unit=data.unit)
         stepwise_data = data.with_dynamics(PER_STEP)
         form = learner.form(stepwise_data.knowledge.spec.horizon)
-        gram = make(Request(form, promise, Schedule.every(1), share=(1 - WORTH_SHARE) * (1 - SHAVED)))
-        worth_design = make(Request(WorthForm(form), promise, Schedule.every(1), share=WORTH_SHARE))
-        made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, worth_design, failure)
+        judged = promise.private and calibration == TIGHT
+        share = (1 - WORTH_SHARE) * (1 - SHAVED) if judged else 1.0
+        gram = make(Request(form, promise, ONCE, calibration, share=share))
+        worth_design = make(Request(WorthForm(form), promise, ONCE, share=WORTH_SHARE)) if judged else None
+        made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, worth_design, failure, calibration)
         validation.between("failure", failure, 1e-12, 0.5)
-        if not keeps(made._loss, promise):
+        if promise.private and calibration != PAPER and not keeps(made._loss, promise):
             raise PrivacyError(
                 "calibration-failed", f"Calibration failed to keep {promise}; nothing was released. Please report this."
             )
@@ -102,7 +117,7 @@ class LinearPlan:
     @property
     def acts(self) -> list[Act]:
         """The acts of privacy: all Gram sums are one, what people earned another."""
-        return [self.design.act, self.worth.act]
+        return [design.act for design in (self.design, self.worth) if design is not None]
 
     @cached_property
     def _loss(self) -> Loss:
@@ -131,7 +146,7 @@ class LinearPlan:
     @property
     def described(self) -> dict[str, Any]:
         """What a fit writes down of it: how often radii may be wrong."""
-        return {"failure": self.failure}
+        return {"failure": self.failure, **({} if self.calibration == TIGHT else {"calibration": self.calibration})}
 
     @property
     def bytes_needed(self) -> int:
@@ -156,15 +171,15 @@ class LinearPlan:
         self, counted: DatasetCounts, noise: NoiseSource, simulated: bool
     ) -> dict[str, GramRelease | WorthRelease]:
         logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
-        book, last = (open_book(design, noise, simulated=simulated) for design in (self.design, self.worth))
+        book = open_book(self.design, noise, simulated=simulated)
         book.take_sum(logged)
         state = self.learner.begin(Context(self.data.knowledge.spec, max(counted.users, 1)))
-        while not state.done:
-            answer = book.close(self.learner.ask(state))
-            releases[gram_name(state.number)] = answer
-            state = self.learner.learn(state, answer)
-        last.take_sum(logged)
-        releases[WORTH] = last.close(state.critics[0])
+        state, answers = ask_all(self.learner, state, book)
+        releases |= {gram_name(number): answer for number, answer in enumerate(answers)}
+        if self.worth is not None:
+            last = open_book(self.worth, noise, simulated=simulated)
+            last.take_sum(logged)
+            releases[WORTH] = last.close(state.critics[0])
         return releases
 
     def logged(self, counted: DatasetCounts) -> Logged:
@@ -209,6 +224,16 @@ class LinearPlan:
         conditions = [*assumptions(self.data), self.learner.features.assumption]
         if self.split:
             conditions.append("two halves of the people, drawn at random, answer different questions")
-        return Certificate.of(self.acts, self.promise, "tight", noise, conditions).about(
-            ["Gram sums", RELEASED[RETURNS]]
-        )
+        if not self.promise.private:
+            return self.design.certificate(noise)
+        about = ["Gram sums", RELEASED[RETURNS]][: len(self.acts)]
+        return Certificate.of(self.acts, self.promise, self.calibration, noise, conditions).about(about)
+
+
+def ask_all(learner: Vapvi, state: LinearState, book: Book) -> tuple[LinearState, list[GramRelease]]:
+    """The learner's last state after all of its questions were answered from a book, and the answers."""
+    answers: list[GramRelease] = []
+    while not state.done:
+        answers.append(book.close(learner.ask(state)))
+        state = learner.learn(state, answers[-1])
+    return state, answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ...mdp import Spec
 from ...mdp.knowledge import Knowledge
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
-from ...protocol.design import AUTO, Design, Request
+from ...protocol.design import AUTO, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.bandit import BanditQuestion, Counted
 from ...protocol.kinds.counts import (
@@ -36,7 +36,7 @@ from ...protocol.kinds.counts import (
 from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.releases import CountRelease
 from ...protocol.releases.returns import ReturnsRelease
-from ...protocol.trusts.budgets import VISITED_SHARE, counted_for, visits_pay, visits_question
+from ...protocol.trusts.budgets import ALL, VISITED_SHARE, counted_for, visits_pay, visits_question
 from ...protocol.trusts.central import RETURNS_SHARE, possible_cells, std, takes_laplace, together
 
 STARTS_SHARE = 0.05
@@ -58,16 +58,85 @@ RELEASED = {
 }
 """What each release is about, in words."""
 FAILURE = 0.05
+ONCE = Schedule.every(1)
+"""The schedule of a data set: one release."""
+
+
+class Published(NamedTuple):
+    """An algorithm as its paper has it: `paper` or `sound`, whose constants, and the only question that is asked."""
+
+    calibration: str
+    paper: str
+    question: CountQuestion
+
+    def designed(self, data: Dataset, promise: Guarantee, mechanism: str, failure: float, schedule: Schedule) -> Design:
+        """The design of the question, for all of the promise; the last step's transition is counted where the log has it."""
+        knowledge = data.knowledge
+        question = self.question.having(
+            last=COUNTED if data.columns.next_state or knowledge.ends else DROPPED,
+            levels=LEVELS if knowledge.rewards is None else 1,
+        )
+        return make(
+            Request(
+                question,
+                promise,
+                schedule,
+                self.calibration,
+                mechanism,
+                self.paper,
+                failure=failure,
+                possible=possible_cells(question, knowledge),
+                episodes=data.users.most,
+            )
+        )
 
 
 @dataclass(frozen=True)
 class CountPlan:
-    """Counts of everybody, how often each state comes first, and what people earned: priced together, asked once."""
+    """Counts of everybody, how often each state comes first, and what people earned: priced together, asked once.
+
+    calibration: `tight`, or `paper` or `sound` where one question is asked as its paper asks it.
+    """
 
     data: Dataset
     promise: Guarantee
     designs: dict[str, Design]
     failure: float
+    calibration: str = TIGHT
+
+    @classmethod
+    def published(
+        cls,
+        data: Dataset,
+        promise: Guarantee,
+        published: Published,
+        mechanism: str = AUTO,
+        failure: float = FAILURE,
+        schedule: Schedule = ONCE,
+    ) -> CountPlan:
+        """The plan of a fit as a paper has it: one question, for all of the promise."""
+        if data.floor is not None:
+            raise InvalidInput(
+                "paper-asks-no-propensities",
+                "The paper asks for no propensities. Leave --propensity out, or --calibration.",
+            )
+        accepted, promised = validation.between("failure", failure, 1e-12, 0.5), replace(promise, unit=data.unit)
+        design = published.designed(data, promised, mechanism, accepted, schedule)
+        return cls(data, promised, {COUNTS: design}, accepted, published.calibration)
+
+    @classmethod
+    def unprotected(cls, data: Dataset, promise: Guarantee, visits: str | int, schedule: Schedule) -> CountPlan:
+        """The plan without any privacy, of simulated people: the counts as they are, from which returns follow."""
+        knowledge = data.knowledge
+        question = CountQuestion(
+            knowledge.spec, (TRANSITIONS,) if knowledge.rewards is not None else (CENTRED, TRANSITIONS)
+        )
+        if visits not in (AUTO, ALL):
+            raise InvalidInput(
+                "budget-without-privacy", "Without privacy there is no noise for a budget to lower. Leave --visits out."
+            )
+        request = Request(question, promise, schedule, failure=FAILURE, possible=possible_cells(question, knowledge))
+        return cls(data, promise, {COUNTS: make(request)}, FAILURE)
 
     @classmethod
     def of(
@@ -103,7 +172,7 @@ class CountPlan:
                 Request(
                     question,
                     promised,
-                    Schedule.every(1),
+                    ONCE,
                     mechanism=mechanism,
                     failure=accepted / radii,
                     share=shares[name],
@@ -169,6 +238,7 @@ class CountPlan:
         level = in_units(centre, self.data)
         return {
             "failure": self.failure,
+            **({} if self.calibration == TIGHT else {"calibration": self.calibration}),
             **({"visits": budget} if budget else {}),
             **({} if centre == MIDDLE else {"reward_centre": level}),
         }
@@ -196,12 +266,16 @@ class CountPlan:
 
     def certificate(self, noise: str) -> Certificate:
         """The certificate of the promise to every person in the data."""
-        remarks = list(getattr(self.question, "remarks", ()))
+        if not self.promise.private:
+            return self.designs[COUNTS].certificate(noise)
+        remarks = list(self.designs[COUNTS].remarks)
         if self.question.counts.centre != MIDDLE:
             remarks.append(
                 f"rewards are centred at {in_units(self.question.counts.centre, self.data):g}, a public level"
             )
-        certificate = Certificate.of(self.acts, self.promise, "tight", noise, [*assumptions(self.data), *remarks])
+        certificate = Certificate.of(
+            self.acts, self.promise, self.calibration, noise, [*assumptions(self.data), *remarks]
+        )
         return certificate.about([RELEASED[name] for name in self.designs])
 
 

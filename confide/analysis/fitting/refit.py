@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import InvalidInput
 from ...learning.learners.vapvi import Vapvi
 from ...mdp.linear import BlockFeatures
+from ...protocol.design import TIGHT
 from ...protocol.releases.release_bytes import from_bytes
 from ...protocol.releases.returns import ReturnsRelease
 from ..results.fit import Fit
@@ -61,7 +62,7 @@ def refit(
     if is_linear(old.releases):
         name, learned, changes = _again(old, chosen, scale, options, units)
     else:
-        made = make_learner(chosen, old.knowledge, options)
+        made = make_learner(chosen, old.knowledge, options, _calibration(old))
         name, changes = made.name, {"options": options, "scale": scale}
         learned = learning_result(LearningTask(made, scale, old.knowledge, units), releases_of(old), alone)
     new = replace(
@@ -97,17 +98,23 @@ def _again(
         )
     options_before, scale_before = old.config["options"], old.config["scale"]
     features = _features(old)
-    learner: Any = make_learner(name, old.knowledge, {**options_before, "features": features})
+    learner: Any = make_learner(name, old.knowledge, {**options_before, "features": features}, _calibration(old))
     horizon = old.knowledge.spec.horizon
     releases = read_releases(learner, horizon, old.releases)
     anew = {**old.config.get("first_step", {}), **options, **({} if scale is None else {"scale": scale})}
     first: Vapvi | None = None
     if anew:
         changed = {key: value for key, value in anew.items() if key != "scale"}
-        made: Any = make_learner(name, old.knowledge, {**options_before, **changed, "features": features})
+        changed_options = {**options_before, **changed, "features": features}
+        made: Any = make_learner(name, old.knowledge, changed_options, _calibration(old))
         first = replace(made, scale=anew.get("scale", scale_before))
     learned = linear_result(replace(learner, scale=scale_before), horizon, releases, units, first)
     return name, learned, {"first_step": anew} if anew else {}
+
+
+def _calibration(old: Fit) -> str:
+    """The calibration under which the release was made: a refit asks nothing, so it stays."""
+    return str(old.config.get("calibration", TIGHT))
 
 
 def _features(old: Fit) -> Any:

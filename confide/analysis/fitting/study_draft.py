@@ -22,7 +22,7 @@ from ...data.trajectories.columns import (
 )
 from ...data.trajectories.places import parts_of
 from ...data.trajectories.sources import DataPart
-from ...data.trajectories.texts import TextForm
+from ...data.trajectories.text_forms import TextForm
 from ...data.trajectories.unpacking import unpacked
 from ...errors import InvalidInput
 from ..results.toml import literal

@@ -92,7 +92,7 @@ class Dataset:
     number of an episode's first step. folders: those that were named to be read; home: the only file or folder that was, beside
     which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
     labels came from the data. floor: no logged propensity is lower, where they are told. return_range: returns are clipped to it,
-    in people's units, where it is declared.
+    in people's units, where it is declared. model_named: whether the dynamics were declared, or are the default.
     """
 
     parts: tuple[DataPart, ...]
@@ -111,6 +111,7 @@ class Dataset:
     labels_seen: bool = False
     floor: float | None = None
     return_range: tuple[float, float] | None = None
+    model_named: bool = False
 
     def with_dynamics(self, model: str) -> Dataset:
         """The same data for `stationary` or `per-step` dynamics."""
@@ -215,7 +216,7 @@ def first_step(parts: tuple[DataPart, ...], column: str | None) -> int:
     if column is None:
         return 0
     for part in parts:
-        for batch in part.batches([column]):
+        for batch in part.beginning([column]):
             if batch.num_rows:
                 number = int(whole_numbers(batch.column(0).slice(0, 1))[0])
                 if number not in (0, 1):

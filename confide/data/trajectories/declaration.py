@@ -9,12 +9,11 @@ from typing import Any
 
 from ... import validation
 from ...errors import InvalidInput
-from ...mdp import STATIONARY
 from .columns import PROPENSITY, parse
 from .dataset import Users
 from .labels import Cut, Labelled, read_book, read_edges
 from .order import RowOrder
-from .texts import TextForm
+from .text_forms import TextForm
 
 NARROWEST = 1e-150
 """Of a reward range, so that no float overflows that is divided by its width, or multiplied, or squared."""
@@ -30,8 +29,8 @@ class Declaration:
     """How many states; None where labels or edges say it, or where states are vectors."""
     actions: int | None = None
     """How many actions; None where labels or edges say it."""
-    model: str = STATIONARY
-    """`stationary` or `per-step`: whether moves depend on the step."""
+    model: str | None = None
+    """`stationary` or `per-step`: whether moves depend on the step. By default stationary, or as a paper has it."""
 
     columns: str | Mapping[str, str] = ""
     """Columns by role, `state=ward,action=drug`, as far as their names do not say it."""

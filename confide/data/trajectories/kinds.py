@@ -118,7 +118,7 @@ def order_kept(parts: Sequence[DataPart], columns: Columns) -> tuple[str, ...]:
 
 def _days(part: DataPart, column: str) -> bool:
     """Whether the first entry looks like a day that does not begin with its year."""
-    from .texts import DAY
+    from .text_forms import DAY
 
     for batch in part.reading((column,), ()).batches([column]):
         if batch.num_rows:

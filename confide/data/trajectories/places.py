@@ -13,7 +13,8 @@ from ...errors import InvalidInput
 from .arrays import MinariPart, table_of
 from .documents import hdf5_part, json_part, lines_part, numpy_part
 from .sources import ARROW, DATABASE, PARQUET, ArrowPart, DataPart, ParquetPart, QueryPart, quoted
-from .texts import CsvPart, TextForm
+from .text_forms import TextForm
+from .texts import CsvPart
 
 DataSource: TypeAlias = Any
 """A path, glob or directory, `duckdb:SELECT ...`, `minari:NAME`, a table with an Arrow interface, arrays by name."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import validation
 from ...errors import InvalidInput
-from ...mdp import Spec
+from ...mdp import STATIONARY, Spec
 from ...mdp.knowledge import Knowledge
 from ...mdp.memory import check_memory
 from .columns import DeclaredColumns
@@ -18,7 +18,7 @@ from .kinds import columns_of, order_kept, text_columns
 from .labels import coding
 from .places import DataSource, folders_of, home_of, parts_of
 from .sources import DataPart
-from .texts import TextForm
+from .text_forms import TextForm
 from .unpacking import unpacked
 from .vectors import Vectors
 
@@ -52,7 +52,7 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
     parts = _parts(sources, declared.table, declared.form, cut)
     vectors = _vectors(declared, parts[0], action_code.size, (labels.get("states"), edges.get("states")))
     state_code = coding("states", declared.states, labels, edges) if vectors is None else vectors
-    spec = Spec(state_code.size, action_code.size, declared.horizon, declared.model)
+    spec = Spec(state_code.size, action_code.size, declared.horizon, declared.model or STATIONARY)
     check_memory(spec)
     knowledge = _knowledge(declared, spec, units)
     rewards_known = declared.rewards is not None
@@ -83,6 +83,7 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
         declared.labels_source == "data",
         floor,
         declared.return_range,
+        declared.model is not None,
     )
 
 

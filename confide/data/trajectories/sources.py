@@ -51,8 +51,20 @@ class DataPart(Protocol):
         """Its rows, a batch at a time."""
         ...
 
+    def beginning(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Its first rows, a batch at a time, of which only the first is asked for."""
+        ...
 
-class Typed:
+
+class _FromItsBatches:
+    """A part that has no shorter way to its first rows than to begin with all of them."""
+
+    def beginning(self: DataPart, columns: Sequence[str]) -> Iterator[Any]:
+        """The batches."""
+        return self.batches(columns)
+
+
+class Typed(_FromItsBatches):
     """A part whose columns have types of their own, of a file that has its name."""
 
     name: str
@@ -68,7 +80,7 @@ class Typed:
         return self
 
 
-class Wrapping:
+class Wrapping(_FromItsBatches):
     """A part that is made of another one."""
 
     part: DataPart

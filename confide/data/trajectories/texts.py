@@ -1,111 +1,30 @@
-"""Text tables (CSV and its relatives): how a file is written, seen in its first lines or told, and its rows as Arrow batches.
-
-What is looked at is the form, never the meaning: marks that begin a file, what separates the columns, and whether numbers
-have a point or a comma. What cannot be seen is asked for by name, with the option that tells it.
-"""
+"""Text tables (CSV and its relatives) as Arrow batches: a file is read once for its quotation marks, and once for its rows."""
 
 from __future__ import annotations
 
-import codecs
-import csv as plain_csv
+import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from ...errors import FormatError, InvalidInput
+from ...errors import FormatError
 from .sources import readable
+from .text_forms import COMMA, DELIMITERS, GROUPED, POINT, TextForm, looked_at, not_utf8
 
-HEAD = 1 << 16
-"""How many bytes are looked at to see how a file is written."""
+BLOCK = 1 << 22
+"""How many bytes are looked at together for quotation marks."""
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-OTHERS = (
-    (b"PAR1", "is a Parquet file. Let its name end in .parquet"),
-    (b"ARROW1", "is an Arrow file. Let its name end in .arrow"),
-    (b"PK\x03\x04", "is a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV"),
-    (b"\xd0\xcf\x11\xe0", "is an Excel workbook. Save the sheet as CSV"),
-    (b"\x1f\x8b", "is compressed by gzip. Let its name end in .gz"),
-    (b"BZh", "is compressed by bzip2. Let its name end in .bz2"),
-    (b"\x28\xb5\x2f\xfd", "is compressed by zstd. Let its name end in .zst"),
-    (b"\xfd7zXZ", "is compressed by xz. Unpack it"),
-    (b"SQLite format 3", "is an SQLite database. Export the table as CSV"),
-    (b"\x89HDF", "is an HDF5 file. Let its name end in .hdf5"),
-)
-"""How files begin that are no text, and what to do with them."""
-
-COMMA, POINT = re.compile(r"\s*[-+]?\d+,\d+\s*"), re.compile(r"\s*[-+]?\d+\.\d+\s*")
-GROUPED = re.compile(r"\s*[-+]?\d{1,3}(([.' ]\d{3})+,\d+|(,\d{3})+\.\d+|([.,]\d{3}){2,})\s*")
-DAY = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*")
-
+BYTEWISE = ("utf-8", "latin-1", "cp1252")
+"""Encodings in which a quotation mark, and the end of a line, is a byte."""
 
 YES_NO = {
     "true_values": [spelt for word in ("true", "yes") for spelt in (word, word.title(), word.upper())],
     "false_values": [spelt for word in ("false", "no") for spelt in (word, word.title(), word.upper())],
 }
 """Texts that are 1 and 0, in a column that holds no others."""
-
-UNNAMED = "unnamed"
-"""How the name begins that is given to a column without one."""
-
-
-@dataclass(frozen=True)
-class TextForm:
-    """How a text table is written; what is None, or empty, is seen in its first lines.
-
-    header: the names of its columns, where no row tells them. skip: lines above the header. time_format: of the column that
-    rows are ordered by, such as `%d.%m.%Y`.
-    """
-
-    delimiter: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-    header: tuple[str, ...] = ()
-    skip: int = 0
-    time_format: str | None = None
-
-    @classmethod
-    def declared(
-        cls,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-        decimal: str | None = None,
-        header: str | Sequence[str] | None = None,
-        skip_rows: int = 0,
-        time_format: str | None = None,
-    ) -> TextForm:
-        """The form that options declare: `tab` is a delimiter too; header is a list, or names with commas between."""
-        names_of_signs = {word: mark for mark, word in DELIMITERS.items()} | {"\\t": "\t"}
-        mark = None if delimiter is None else names_of_signs.get(delimiter, delimiter)
-        if mark is not None and (len(mark) != 1 or mark in '"\r\n' or mark.isalnum()):
-            raise InvalidInput(
-                "delimiter-form", f"A delimiter must be one sign, or {', '.join(names_of_signs)}. Got {delimiter!r}."
-            )
-        if decimal not in (None, ".", ","):
-            raise InvalidInput("decimal-form", f"The decimal sign must be a point or a comma. Got {decimal!r}.")
-        if encoding is not None:
-            try:
-                codecs.lookup(encoding)
-            except LookupError:
-                raise InvalidInput(
-                    "encoding-unknown", f"The encoding {encoding!r} is not known. Say utf-8, latin-1, cp1252 or utf-16."
-                ) from None
-        names = [name.strip() for name in (header.split(",") if isinstance(header, str) else header or ())]
-        if len(set(names)) < len(names) or not all(names):
-            raise InvalidInput("header-form", f"The header must name every column, each once. Got {', '.join(names)}.")
-        if isinstance(skip_rows, bool) or not isinstance(skip_rows, int) or skip_rows < 0:
-            raise InvalidInput(
-                "skip-rows-form", f"Lines to skip must be a whole number of at least 0. Got {skip_rows!r}."
-            )
-        return cls(mark, encoding, decimal, tuple(names), skip_rows, time_format)
 
 
 @dataclass(frozen=True)
@@ -136,8 +55,13 @@ class CsvPart:
 
     def schema(self) -> Any:
         """Names from the header; the types of the first block."""
-        with self._readable(), self._open(None, False, True) as reader:
-            return reader.schema
+        with self._readable():
+            return self._scanned().first.schema
+
+    def beginning(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The first row, with columns as they look."""
+        with self._readable():
+            yield self._scanned().first.select(list(columns))
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
         """The file's batches, block by block."""
@@ -146,8 +70,13 @@ class CsvPart:
         plain = [name for name in columns if name not in self.inferred or name in self.texts]
         schema = self.schema()
         types = {name: pa.string() if name in self.texts else _number_type(schema, name) for name in plain}
-        with self._readable(), self._open((list(columns), types), threads, self._quoted()) as reader:
+        with self._readable(), self._open(self.name, (list(columns), types), threads, self._quoted()) as reader:
             yield from reader
+
+    def _scanned(self) -> TextScan:
+        """What one look at the file shows, as long as it is the same file."""
+        seen = os.stat(self.name)
+        return _scan(replace(self, texts=(), inferred=()), (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -158,10 +87,11 @@ class CsvPart:
         except FormatError as error:
             if error.__cause__ is None:
                 raise
-            self._quoted()
+            with suppress(OSError):
+                _refuse_open_quotes(self.name, self.form, _quotation_marks(self.name))
             raise self._refusal(str(error.__cause__)) or error from error.__cause__
 
-    def _open(self, wanted: tuple[list[str], dict[str, Any]] | None, threads: bool, quoted: bool) -> Any:
+    def _open(self, source: Any, wanted: tuple[list[str], dict[str, Any]] | None, threads: bool, quoted: bool) -> Any:
         from pyarrow import csv
 
         form = self.form
@@ -179,24 +109,14 @@ class CsvPart:
         if wanted is not None:
             convert |= {"include_columns": wanted[0], "column_types": wanted[1]}
         return csv.open_csv(
-            self.name, read_options=read, parse_options=parse, convert_options=csv.ConvertOptions(**convert)
+            source, read_options=read, parse_options=parse, convert_options=csv.ConvertOptions(**convert)
         )
 
     def _quoted(self) -> bool:
-        """Whether there are quotation marks. An odd one would swallow whatever follows it, and is refused."""
-        import pyarrow as pa
-
-        if self.form.encoding not in ("utf-8", "latin-1", "cp1252"):
-            return True
-        with pa.input_stream(self.name, compression="detect") as file:
-            quotes = sum(block.count(b'"') for block in iter(lambda: file.read(1 << 22), b""))
-        if quotes % 2:
-            raise FormatError(
-                "text-quotation-open",
-                f"{self.name} opens a quotation mark that it never closes, so nobody knows where an entry ends. "
-                "Take the mark out, or close it.",
-            )
-        return bool(quotes > 0)
+        """Whether there may be quotation marks. An odd one would swallow whatever follows it, and is refused."""
+        quotes = self._scanned().quotes
+        _refuse_open_quotes(self.name, self.form, quotes)
+        return quotes > 0 or self.form.encoding not in BYTEWISE
 
     def _refusal(self, message: str) -> FormatError | None:
         """The error for what Arrow says is wrong: the name of the column, and the option that mends it."""
@@ -209,7 +129,7 @@ class CsvPart:
                 "that hold one into quotation marks, or say --delimiter, or --skip-rows.",
             )
         if "UTF8" in message:
-            return _not_utf8(self.name)
+            return not_utf8(self.name)
         place = re.search(r"In CSV column #(\d+)", message)
         if not place or "conversion error" not in message:
             return None
@@ -218,7 +138,7 @@ class CsvPart:
         sign = "," if self.form.decimal == "." else "."
         if entry and (COMMA if sign == "," else POINT).fullmatch(entry[1]):
             return FormatError(
-                "text-decimal-sign",
+                "text-column-not-numbers",
                 f"Column {shown!r} of {self.name} must hold numbers, and some have a {sign!r} in them. Say --decimal '{sign}'.",
             )
         if entry and GROUPED.fullmatch(entry[1]):
@@ -230,133 +150,60 @@ class CsvPart:
         )
 
 
-def looked_at(path: str, declared: TextForm) -> tuple[TextForm, tuple[str, ...]]:
-    """The form of a file with nothing left open, and the names of its columns."""
+class TextScan(NamedTuple):
+    """What one reading of a file shows of all of it: its number of quotation marks, and its first row, typed as its first block."""
+
+    quotes: int
+    first: Any
+
+    def __repr__(self) -> str:
+        return "TextScan()"
+
+
+@lru_cache(maxsize=1024)
+def _scan(part: CsvPart, identity: tuple[int, ...]) -> TextScan:
+    """Read a file once, from beginning to end. identity: of the file as it is, so that another one is read again."""
     import pyarrow as pa
 
-    with readable(path, "a table of text"), pa.input_stream(path, compression="detect") as file:
-        raw = bytes(file.read(HEAD))
-    encoding, text = _decoded(path, raw, declared.encoding)
-    lines = text.splitlines()
-    if len(raw) == HEAD and len(lines) > 1:
-        lines.pop()
-    skip, mark = declared.skip, declared.delimiter
-    if lines[skip:] and re.fullmatch(r"sep=.", lines[skip].strip('\ufeff "')):  # as spreadsheets write it
-        mark, skip = mark or lines[skip].strip('\ufeff "')[-1], skip + 1
-    lines = lines[skip:]
-    if not any(line.strip() for line in lines):
+    with pa.input_stream(part.name, compression="detect") as file:
+        block = file.read(BLOCK)
+        head = bytes(block[: 1 << 20])
+        quotes = block.count(b'"') + _marks_in(file)
+    whole = len(head) == len(block) < BLOCK
+    if not whole:
+        head = head[: head.rfind(b"\n") + 1]
+    if part.form.encoding not in BYTEWISE or (head.count(b'"') % 2 and not whole) or not head:
+        reader = part._open(part.name, None, False, True)  # a row may go on beyond the first block
+    else:
+        reader = part._open(pa.BufferReader(head), None, False, True)
+    with reader:
+        return TextScan(quotes, next((batch.slice(0, 1) for batch in reader if batch.num_rows), _nothing(reader)))
+
+
+def _nothing(reader: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist([], schema=reader.schema)
+
+
+def _marks_in(file: Any) -> int:
+    return sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
+
+
+def _quotation_marks(path: str) -> int:
+    import pyarrow as pa
+
+    with pa.input_stream(path, compression="detect") as file:
+        return _marks_in(file)
+
+
+def _refuse_open_quotes(path: str, form: TextForm, quotes: int) -> None:
+    if quotes % 2 and form.encoding in BYTEWISE:
         raise FormatError(
-            "text-empty", f"{path} has no rows: it is empty, or all of it is skipped. Check the file and --skip-rows."
+            "text-quotation-open",
+            f"{path} opens a quotation mark that it never closes, so nobody knows where an entry ends. "
+            "Take the mark out, or close it.",
         )
-    if lines[0].lstrip()[:1] in ("{", "["):
-        raise FormatError(
-            "text-is-json", f"{path} looks like JSON. Let its name end in .json, or .ndjson if every row is a line."
-        )
-    if lines[0].lstrip()[:1] == "<":
-        raise FormatError("text-is-html", f"{path} looks like a web page. Download the table itself.")
-    mark = mark or _delimiter(path, lines, bool(declared.header))
-    rows = list(plain_csv.reader(lines[:400], delimiter=mark))
-    names = _names(path, rows[0], declared, skip)
-    entries = [entry for row in rows[0 if declared.header else 1 :] for entry in row]
-    decimal = declared.decimal or _decimal(path, entries)
-    return TextForm(mark, encoding, decimal, declared.header, skip, declared.time_format), names
-
-
-def _decoded(path: str, raw: bytes, declared: str | None) -> tuple[str, str]:
-    for mark, verdict in OTHERS:
-        if raw.startswith(mark):
-            raise FormatError("text-not-a-table", f"{path} {verdict}.")
-    for mark, name in MARKS:
-        if raw.startswith(mark) and declared is None:
-            return name, raw.decode("utf-8-sig" if name == "utf-8" else name, errors="ignore").lstrip("\ufeff")
-    if declared is None and len(raw) > 3 and raw.count(0) > len(raw) / 4:
-        declared = "utf-16-le" if raw[1] == 0 else "utf-16-be"
-    if declared is None and 0 in raw:
-        raise FormatError(
-            "text-null-bytes", f"{path} holds null bytes, which no table of text does. Check what kind of file it is."
-        )
-    try:
-        decoder = codecs.getincrementaldecoder(declared or "utf-8")()
-        return declared or "utf-8", decoder.decode(raw, final=len(raw) < HEAD).lstrip("\ufeff")
-    except UnicodeDecodeError as error:
-        if declared is not None:
-            raise FormatError(
-                "text-encoding-wrong", f"{path} is not written in {declared}. Say another --encoding, or leave it out."
-            ) from error
-        raise _not_utf8(path) from error
-
-
-def _not_utf8(path: str) -> FormatError:
-    return FormatError(
-        "text-not-utf8",
-        f"{path} is not written in UTF-8. Say how it is: --encoding cp1252 (Windows) or latin-1, as most such files are.",
-    )
-
-
-def _delimiter(path: str, lines: list[str], headless: bool) -> str:
-    """The delimiter of columns: the sign that is in the first line most often, and as often in the next ones."""
-    shown = [line for line in lines[:20] if line.strip()]
-
-    def widths(mark: str) -> list[int]:
-        return [len(row) for row in plain_csv.reader(shown, delimiter=mark)]
-
-    counts = [(mark, widths(mark)) for mark in ",;\t|"]
-    steady = [(wide[0], mark) for mark, wide in counts if wide and wide[0] > 1 and len(set(wide)) == 1]
-    if steady:
-        return max(steady)[1]
-    begins = [(wide[0], mark) for mark, wide in counts if wide and wide[0] > 1]
-    later = [wide for _, wide in counts if len(wide) > 2 and wide[-1] > 1 and wide[-1] == wide[-2]]
-    if later and not begins and not headless:
-        above = next(index for index, count in enumerate(later[0]) if count == later[0][-1])
-        raise FormatError(
-            "text-preamble",
-            f"{path} begins with {above} line{'' if above == 1 else 's'} that {'is' if above == 1 else 'are'} no part of "
-            f"its table. Say --skip-rows {above}.",
-        )
-    if begins:
-        return max(begins)[1]
-    signs = "comma, semicolon, tab or bar"
-    way_out = "Say what does: --delimiter SIGN" + (", such as --delimiter space." if " " in shown[0].strip() else ".")
-    raise FormatError("text-no-delimiter", f"Nothing parts the columns of {path} that is known: no {signs}. {way_out}")
-
-
-def _names(path: str, first: list[str], declared: TextForm, skip: int) -> tuple[str, ...]:
-    if declared.header:
-        if len(declared.header) != len(first):
-            raise FormatError(
-                "header-length",
-                f"--header names {len(declared.header)} columns, but {path} has {len(first)}. Name every one, in order.",
-            )
-        return declared.header
-    names = [name.strip() for name in first]
-    if any(re.fullmatch(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?", name) for name in names):
-        raise FormatError(
-            "text-no-header",
-            f"{path} has no header: there are numbers in its first row. Name its {len(names)} columns: "
-            "--header user,step,state,action,reward.",
-        )
-    unnamed = 0
-    for index, name in enumerate(names):
-        if not name:
-            unnamed += 1
-            names[index] = f"{UNNAMED} {unnamed}"
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise FormatError(
-            "text-column-twice",
-            f"{path} has two columns called {twice[0]!r}. Name all {len(names)} anew: --header NAMES --skip-rows {skip + 1}.",
-        )
-    return tuple(names)
-
-
-def _decimal(path: str, entries: list[str]) -> str:
-    commas, points = (any(mark.fullmatch(entry) for entry in entries) for mark in (COMMA, POINT))
-    if commas and points:
-        raise FormatError(
-            "text-decimal-mixed",
-            f"Some numbers of {path} have a decimal comma and some a point. Say which is meant: --decimal ',' or '.'.",
-        )
-    return "," if commas else "."
 
 
 def _grouped(path: str, column: str) -> FormatError:

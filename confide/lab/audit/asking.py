@@ -46,15 +46,16 @@ def noise_of(design: Design) -> Array:
 def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[str, Any]) -> float:
     """The log-likelihood ratio of all releases of a fit, of one person's over that of another."""
     answers: list[GramRelease] = [release for name, release in released.items() if name != WORTH]
-    worth: WorthRelease = released[WORTH]
-    state = plan.learner.begin(Context(plan.data.knowledge.spec, max(worth.users, 1)))
+    worth: WorthRelease | None = released.get(WORTH)
+    state = plan.learner.begin(Context(plan.data.knowledge.spec, max(answers[0].users, 1)))
     for answer in answers:
         state = plan.learner.learn(state, answer)
-    family = plan.worth.question
-    first = family.member(state.critics[0])
-    sigmas = np.append(noise_of(plan.design), [worth.noise] * 2)
+    sigmas = noise_of(plan.design)
     seen = np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
-    seen = np.append(seen, [worth.returned, worth.promised])
+    family = None if plan.worth is None else plan.worth.question
+    if family is not None and worth is not None:  # which papers do not ask for
+        first = family.member(state.critics[0])
+        sigmas, seen = np.append(sigmas, [worth.noise] * 2), np.append(seen, [worth.returned, worth.promised])
     noisy = sigmas > 0
 
     def likelihood(logged: Logged) -> float:
@@ -62,7 +63,9 @@ def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[st
         for answer in answers:
             matrix, vectors = logged.sums(plan.design.question.member(answer.question))
             exact.append(gram_cells(matrix * MATRIX_GRID, vectors * VECTOR_GRID))
-        expected = np.append(np.concatenate(exact), logged.worth(family.gram, first) / family.resolution)
+        expected = np.concatenate(exact)
+        if family is not None:
+            expected = np.append(expected, logged.worth(family.gram, first) / family.resolution)
         return float(-(((seen - expected)[noisy] / sigmas[noisy]) ** 2).sum() / 2)
 
     both = [np.logaddexp.reduce([likelihood(logged) for logged in ways]) - np.log(len(ways)) for ways in people]

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from ...loading import on_first_use
 from .choices import Choices
-from .outlook import episodes_needed
 from .registering import register
 from .setting import Setting
 from .simulate import complete, prepare, run, simulate
@@ -19,7 +18,6 @@ __all__ = [
     "Setting",
     "Tuning",
     "complete",
-    "episodes_needed",
     "prepare",
     "register",
     "run",

@@ -1,4 +1,7 @@
-"""Learning from simulated logs with linear features: n people, 5H questions in turn, one policy, its exact value."""
+"""Learning from simulated logs with linear features: n people, 5H questions in turn, one policy, its exact value.
+
+What is asked, at which price, and what is learned is `fit`'s own plan, as for counts (`offline`).
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,25 @@ from typing import Any
 import numpy as np
 
 from ... import validation
-from ...data.privatizers import open_book
-from ...data.statistics.gram import Logged, LoggedSteps
+from ...analysis.fitting.choices import LINEAR, FitChoices
+from ...analysis.fitting.findings import Units
+from ...analysis.fitting.fit import planned_sums
+from ...analysis.fitting.learning import make_learner
+from ...analysis.fitting.linear_learning import linear_result
 from ...errors import InvalidInput
-from ...learning import learners
-from ...learning.learners import Context
-from ...learning.learners.vapvi import LinearState, Vapvi
 from ...learning.planning.evaluation import optimal_value, policy_value
 from ...mdp import PER_STEP, Model, Policy
+from ...mdp.knowledge import Knowledge
 from ...mdp.linear import LinearFeatures
-from ...mechanisms.noise import NoiseSource
-from ...privacy import Guarantee, NoPrivacy, Schedule
-from ...protocol.design import Design, Request, make
-from ...protocol.kinds import CountQuestion
-from ...protocol.kinds.gram import TARGET_BITS
+from ...privacy import Guarantee, NoPrivacy
 from ..environments import Environment, linear_mdp
 from ..environments.registry import resolve
-from .draws import World, draw_counts, layout_of
 from .offline import known_model, practice_of
+from .offline_log import SimulatedLog, simulated_data
 from .offline_run import OfflineRun
 from .streams import spawn, streams
+
+UNITS = Units(0.0, 1.0)
 
 
 def simulate_linear(
@@ -57,8 +59,7 @@ def simulate_linear(
             "environment-without-features", f"{world.name} has no linear features of its own. Give a table (S, A, d)."
         )
     feature_table: Any = linear_mdp.features() if features is None else features
-    algorithm: Any = learners.make(learner, features=feature_table, calibration=calibration, **options)
-    if not isinstance(getattr(algorithm, "features", None), LinearFeatures):
+    if learner not in LINEAR:
         raise InvalidInput(
             "offline-learner-of-features",
             f"{learner!r} does not learn from features of logged people. Use vapvi or pevi.",
@@ -66,58 +67,30 @@ def simulate_linear(
     behaviour_policy = (
         linear_mdp.practice(model.horizon) if behaviour is None and has_features else practice_of(world, behaviour)
     )
-    promise = privacy or NoPrivacy()
     users = validation.integer("episodes", episodes, 2, 10**9)
-    algorithm = replace(algorithm, scale=bonus_scale)
-    start = algorithm.begin(Context(model.spec, users))
-    design = make(Request(start.form, promise, Schedule.every(1), calibration))
-    started = time.perf_counter()
-    states = []
+    knowledge = Knowledge.declared(model.spec, initial=model.initial, ends=False)
+    if not isinstance(feature_table, LinearFeatures):
+        feature_table = LinearFeatures.declared(feature_table)
+    words = {"features": feature_table, "calibration": calibration, "scale": bonus_scale, **options}
+    chosen = FitChoices.of(learner, privacy or NoPrivacy(), **words)
+    algorithm: Any = make_learner(learner, knowledge, dict(chosen.options), calibration)
+    plan = planned_sums(simulated_data(knowledge), chosen, algorithm)
+    log, started, values = SimulatedLog(model, behaviour_policy, rewards_known=False), time.perf_counter(), []
+    asker = plan.learner
     for root in spawn(seed, validation.integer("seeds", seeds, 1)):
-        rng = streams(root)
-        log = draw_steps(algorithm.features, model, behaviour_policy, users, rng.world, 2 if start.form.split else 1)
-        states.append(ask_all(algorithm, start, design, log, rng.replayable))
+        luck = streams(root)
+        counted = log.counted(plan.question, None, users, luck.world, plan.split)
+        releases: dict[str, Any] = dict(plan.release(counted, luck.replayable, simulated=True))
+        learned = linear_result(replace(asker, scale=bonus_scale), model.horizon, releases, UNITS)
+        policy: Any = learned.policy  # a table, as features of worlds are
+        values.append(policy_value(model, policy))
     return OfflineRun(
         world.name,
         algorithm.name,
         users,
-        np.array([policy_value(model, Policy(state.policy)) for state in states]),
+        np.array(values),
         optimal_value(model),
         policy_value(model, behaviour_policy),
-        design.certificate("replayable"),
+        plan.certificate("replayable"),
         time.perf_counter() - started,
     )
-
-
-def ask_all(
-    learner: Vapvi,
-    start: LinearState,
-    design: Design,
-    logged: Logged,
-    noise: NoiseSource,
-) -> LinearState:
-    """The learner's last state, after all of its questions were answered from the log."""
-    state, book = start, open_book(design, noise, simulated=True)
-    book.take_sum(logged)
-    while not state.done:
-        state = learner.learn(state, book.close(learner.ask(state)))
-    return state
-
-
-def draw_steps(
-    features: LinearFeatures, model: Model, behaviour: Policy, users: int, rng: np.random.Generator, groups: int
-) -> LoggedSteps:
-    """The log of `users` people in one group or two halves, drawn exactly; rewards are 0 or 1."""
-    spec = model.per_step().spec
-    question = CountQuestion(spec, ("rewards", "transitions"))
-    world = World(model.transitions, model.rewards, model.initial)
-    table = np.ascontiguousarray(behaviour.probabilities)
-    sizes = [users // groups + (group < users % groups) for group in range(groups)]
-    moves, paid = [], []
-    for size in sizes:
-        cells = np.zeros(question.cells)
-        draw_counts(world, table, size, layout_of(question), rng, cells)
-        moves.append(cells[question.slices["transitions"]].reshape(question.shape("transitions")))
-        paid.append(cells[question.slices["rewards"]].reshape(question.shape("rewards")))
-    rewards = np.rint(np.array(paid) * float(1 << TARGET_BITS)).astype(np.int64)
-    return LoggedSteps(features, np.rint(np.array(moves)).astype(np.int64), rewards, tuple(sizes))

@@ -18,7 +18,7 @@ from ...mdp import PER_STEP, Model
 from ...privacy import Certificate, Guarantee, Schedule
 from ...privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
 from ...protocol.design import Design
-from ...protocol.outlook import people_needed
+from ...protocol.outlook import TYPICAL, people_for_value, people_needed
 from ...protocol.papers import pools
 from ..environments import Environment
 from .choices import Choices
@@ -125,6 +125,10 @@ class Setting:
             return state
         return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]), mixture=None)
 
-    def episodes_needed(self, failure: float) -> float:
-        """After about how many episodes the average statistic exceeds its error; 0 without privacy."""
-        return people_needed(self.design, failure)
+    @property
+    def episodes_needed(self) -> float:
+        """After about how many episodes something can be learned at all; 0 without privacy."""
+        average, model = people_needed(self.design, TYPICAL), self.environment.model
+        if average == 0 or model is None or not self.compiled:
+            return average
+        return max(average, people_for_value(self.design, model))

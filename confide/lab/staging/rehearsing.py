@@ -24,7 +24,6 @@ from ...service.contract.contract import Contract
 from ..environments.registry import resolve
 from ..simulation import Setting, prepare, run
 from ..simulation.batched import group_drawing
-from ..simulation.outlook import episodes_needed
 from ..simulation.streams import root_of, streams
 
 DAYS = 30.0
@@ -55,7 +54,7 @@ def rehearse(
         batches, full = batches_of(contract, validation.positive("days", days))
         regret = np.array([_played(setting, contract, batches, full, root_of(seed, index)) for index in range(seeds)])
     lost = users * (setting.optimal_value - setting.value_of(uniform))
-    return RehearsedContract(setting.environment.address, users, regret, lost, episodes_needed(setting))
+    return RehearsedContract(setting.environment.address, users, regret, lost, setting.episodes_needed)
 
 
 def setting_of(contract: Contract, environment: str = "", seeds: int = 20, seed: int = 0) -> Setting:

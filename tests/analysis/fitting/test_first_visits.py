@@ -19,7 +19,7 @@ from confide.data.statistics.tabular import counted_steps
 from confide.data.trajectories import Dataset, Trajectory, read
 from confide.errors import InvalidInput
 from confide.lab.simulation.offline import prepare_offline
-from confide.lab.simulation.offline_budgeted import SimulatedLog
+from confide.lab.simulation.offline_log import SimulatedLog
 from confide.lab.simulation.offline_records import draw_records
 from confide.learning.learners.apvi import Apvi
 from confide.learning.planning import policy_value
@@ -175,11 +175,15 @@ def test_a_fit_and_what_is_made_of_its_release_agree(tmp_path: Path) -> None:
 
 def test_simulated_logs_are_counted_as_a_fit_counts() -> None:
     setting = prepare_offline("random/9x2?seed=100", cf.Central(rho=1.0), 3000, horizon=8)
-    assert setting.budgeted is not None and "budget of 8" in str(setting.certificate())
+    assert setting.plan.question.budget == 8 and "budget of 8" in str(setting.certificate())
     assert setting.certificate().guarantee.rho == pytest.approx(1.0)
-    assert prepare_offline("random/9x2?seed=100", cf.Central(rho=1.0), 3000, horizon=8, visits="all").budgeted is None
-    assert prepare_offline("random/9x2?seed=100", None, 3000, horizon=8).budgeted is None
-    assert prepare_offline("random/9x2?seed=100", cf.Central(rho=1.0), 10**8, horizon=8).budgeted is None
+    assert (
+        prepare_offline("random/9x2?seed=100", cf.Central(rho=1.0), 3000, horizon=8, visits="all").plan.question.budget
+        == 0
+    )
+    assert prepare_offline("random/9x2?seed=100", None, 3000, horizon=8).plan.question.budget == 0
+    many = prepare_offline("random/9x2?seed=100", cf.Central(rho=1.0), 10**8, horizon=8)
+    assert many.plan.question.budget == 0 and "left out beyond 10,000,000 people" in str(many.certificate())
 
 
 def test_walked_logs_have_the_counts_and_returns_of_their_world() -> None:

@@ -172,9 +172,6 @@ def test_what_a_refit_refuses(tmp_path, words, says):
 def test_what_a_linear_fit_refuses(tmp_path):
     with pytest.raises(InvalidInput, match="delta"):
         learned(tmp_path, cf.Central(epsilon=1.0))
-    for calibration in ("paper", "sound", "tight"):
-        with pytest.raises(InvalidInput, match="A fit takes no calibration"):
-            learned(tmp_path, calibration=calibration)
     with pytest.raises(InvalidInput, match="for 2 states and 100 actions"):
         cf.fit(
             opened(),
@@ -223,14 +220,23 @@ def test_only_gaussian_noise(tmp_path):
         learned(tmp_path, mechanism="laplace")
 
 
-def test_no_fit_takes_a_calibration(tmp_path):
-    """It was half applied: radii and pessimism, and not the noise. Nothing is charged."""
+def test_a_calibration_is_taken_whole_or_refused(tmp_path):
+    """A learner that was built for another one than the fit's is refused, and nothing is charged."""
     ledger = tmp_path / "ledger.json"
     for learner, options in (
-        ("apvi", {"calibration": "sound"}),
-        ("apvi", {"calibration": "tight"}),
+        ("apvi", {"calibration": "loose"}),
         (cf.learners.make("apvi", calibration="paper"), {}),
+        (cf.learners.make("apvi"), {"calibration": "sound"}),
     ):
-        with pytest.raises(InvalidInput, match="A fit takes no calibration"):
+        with pytest.raises(InvalidInput, match="calibration"):
             cf.fit(opened(), learner=learner, privacy=cf.Central(rho=1), ledger=ledger, budget=5.0, **options)
     assert not ledger.exists() or Ledger(ledger).balance().charges == ()
+
+
+@pytest.mark.parametrize("calibration", ["paper", "sound"])
+def test_a_fit_as_its_paper_has_it_is_charged_for_what_it_keeps(tmp_path, calibration):
+    fit = learned(tmp_path, cf.Central(rho=1.0), calibration=calibration)
+    assert fit.certificate.calibration == calibration and fit.config["calibration"] == calibration
+    assert "worth" not in fit.releases and fit.findings["value"] is None  # papers judge nothing
+    again = refit(fit)
+    np.testing.assert_array_equal(again.policy.probabilities, fit.policy.probabilities)

@@ -13,8 +13,7 @@ import confide as cf
 from confide.analysis.fitting.findings import LearningTask, Units
 from confide.analysis.fitting.learning import learning_result
 from confide.analysis.fitting.plan import COUNTS, together_read
-from confide.analysis.fitting.power import CHANCE, Rehearsal
-from confide.analysis.fitting.prospects import FACTORS
+from confide.analysis.fitting.power import CHANCE, FACTORS, Rehearsal
 from confide.cli.learner import show_worth
 from confide.learning.learners.apvi import Apvi
 from confide.learning.planning.dispersed import best_value, dispersed

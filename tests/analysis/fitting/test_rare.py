@@ -189,22 +189,22 @@ def test_simulated_logs_ask_as_a_fit_does() -> None:
     single = prepare_offline("random/6x3?seed=1", PROMISE, 3000, horizon=1, known_rewards=False)
     assert isinstance(single.design.question, BanditQuestion) and single.design.act.sensitivity.l2 == 1.0
     assert (
-        single.design.question.counts.having(levels=16)
+        single.design.question.counts
         == CountPlan.of(
             read(contexts(100, 6, 3), states=6, actions=3, horizon=1, fixed_length=True), PROMISE
         ).question.counts
     )
     assert prepare_offline("random/6x3?seed=1", PROMISE, 3000, horizon=1).question.parts == (VISITS,)
     broad = prepare_offline("random/20x2?seed=1", PROMISE, 3000, horizon=3, known_rewards=False)
-    assert broad.visits is not None and broad.certificate().guarantee.rho == pytest.approx(1.0)
-    assert broad.visits.question.parts == (VISITS,) and "how often each pair" in str(broad.certificate())
+    assert VISITED in broad.plan.designs and broad.certificate().guarantee.rho == pytest.approx(1.0)
+    assert broad.plan.designs[VISITED].question.parts == (VISITS,) and "how often each pair" in str(broad.certificate())
     (root,) = spawn(0, 1)
     assert broad.release(root).visited is not None
     centred = prepare_offline(
         "random/6x3?seed=1", PROMISE, 3000, horizon=2, known_rewards=False, reward_centre=0.1, visits="all"
     )
     assert centred.question.centre == 3 / 32 and centred.question.levels == 16
-    with pytest.raises(InvalidInput, match="reward_centre"):
+    with pytest.raises(InvalidInput, match="Leave --reward-centre out"):
         prepare_offline("random/6x3?seed=1", PROMISE, 3000, reward_centre=0.1)
     for choices in ({"horizon": 1}, {"horizon": 1, "reward_centre": 0.1}, {"horizon": 2, "reward_centre": 0.1}):
         runs = simulate_offline("random/6x3?seed=1", PROMISE, 20_000, 4, known_rewards=False, **choices)

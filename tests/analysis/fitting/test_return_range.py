@@ -182,8 +182,7 @@ def test_simulated_logs_have_it_too(capsys: pytest.CaptureFixture[str]) -> None:
         prepare_offline("clinic", cf.Central(rho=0.5), 2000, horizon=8, return_range=within, visits=12)
         for within in (None, (0, 2))
     )
-    assert wide.budgeted is not None and narrow.budgeted is not None
-    questions = [one.budgeted.returns.question for one in (wide, narrow) if one.budgeted is not None]
+    questions = [one.plan.designs[RETURNS].question for one in (wide, narrow)]
     assert [(one.low, one.high) for one in questions] == [(0.0, 8.0), (0.0, 2.0)]
     found = simulate_offline("clinic", cf.Central(rho=0.5), 2000, 2, horizon=8, return_range=(0, 2))
     for estimate in found.estimates:

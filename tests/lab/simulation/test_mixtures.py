@@ -14,7 +14,7 @@ from benchmarks import reference_vtr
 from confide import cli
 from confide.errors import InvalidInput, UnknownName
 from confide.lab.environments import Environment, make
-from confide.lab.simulation import episodes_needed, mixtures, prepare, simulate
+from confide.lab.simulation import mixtures, prepare, simulate
 from confide.lab.simulation.streams import spawn, streams
 from confide.mdp import MixtureFeatures, Model
 from confide.privacy import Joint, Local, NoPrivacy
@@ -132,7 +132,7 @@ def test_what_is_refused() -> None:
 
 def test_the_outlook() -> None:
     needed = [
-        episodes_needed(prepare("ucrl-vtr", "riverswim-mixture/3", privacy, 1000))
+        prepare("ucrl-vtr", "riverswim-mixture/3", privacy, 1000).episodes_needed
         for privacy in (NoPrivacy(), Joint(1, 0.1), Local(1, 0.1))
     ]
     assert needed[0] == 0 < needed[1] < needed[2]

@@ -53,7 +53,7 @@ def test_a_users_own_policy_is_evaluated_from_the_same_release():
     held = 0
     for root in spawn(1, 40):
         own = Policy(rng.dirichlet(np.ones(spec.actions), (spec.horizon, spec.states)))
-        plan = setting.learn(setting.release(root))
+        plan = setting.learned(root)
         result = plan.evidence.evaluate(own)
         held += result.low <= policy_value(setting.model, own) <= result.high
     assert held >= MEASURED * 40
@@ -65,7 +65,7 @@ def test_what_nobody_tried_widens_the_interval_to_what_it_could_bring():
     never = np.zeros((8, 6, 3))
     never[..., 0] = 1.0
     setting = prepare_offline("clinic", cf.Central(rho=0.5), 30_000, behaviour=Policy(never))
-    plan = setting.learn(setting.release(spawn(2, 1)[0]))
+    plan = setting.learned(spawn(2, 1)[0])
     untried = Policy(np.roll(never, 1, axis=-1))
     result, more = plan.evidence.evaluate(untried), plan.evidence.compare(untried)
     low, high = (
@@ -123,10 +123,10 @@ def test_paper_takes_the_error_radius_that_is_printed():
 def test_current_practice_is_no_better_than_itself():
     setting = prepare_offline("clinic", cf.Central(rho=0.5), 300)
     (root,) = spawn(0, 1)
-    plan = setting.learn(setting.release(root))
+    plan = setting.learned(root)
     kept = np.zeros_like(plan.extended)
     kept[..., 0] = 1.0
     same = plan.evidence.compare(kept)
     # No gain at all, with the doubt of whatever the release could have shown: never an interval without width.
     assert same.value == 0.0 and same.low < 0 < same.high and not same.sure()
-    assert plan.evidence.evaluate(kept) == plan.evidence.evaluate(None)
+    assert tuple(plan.evidence.evaluate(kept)) == pytest.approx(tuple(plan.evidence.evaluate(None)))

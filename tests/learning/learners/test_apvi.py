@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.errors import InvalidInput
-from confide.lab.simulation.offline import draw_log
+from confide.lab.simulation.offline_log import draw_log
 from confide.learning import learners
 from confide.learning.learners.apvi import apvi
 from confide.learning.planning.evaluation import optimal_value, policy_value

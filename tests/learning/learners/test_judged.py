@@ -32,9 +32,9 @@ def setting(people: int) -> OfflineSetting:
 
 
 def gains(people: int) -> list[float]:
-    """By how much what is learned is better than current practice, for 20 seeds."""
+    """By how much what is learned is better than current practice, for 40 seeds."""
     chosen, results = setting(people), []
-    for root in spawn(31, 20):
+    for root in spawn(31, 40):
         plan = chosen.learned(root)
         value = policy_value(chosen.model, Policy(plan.followed_by(chosen.behaviour.probabilities)))
         results.append(value - policy_value(chosen.model, chosen.behaviour))

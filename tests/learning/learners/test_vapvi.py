@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import confide as cf
+from confide.analysis.fitting.linear import ask_all
+from confide.data.privatizers import open_book
 from confide.errors import InvalidInput
 from confide.lab.environments import linear_mdp, make
-from confide.lab.simulation.offline_linear import ask_all, draw_steps, simulate_linear
+from confide.lab.simulation.offline_linear import simulate_linear
 from confide.learning.learners import Context
 from confide.learning.learners.vapvi import pevi, vapvi
 from confide.mdp import Spec
@@ -17,6 +19,8 @@ from confide.protocol.design import Request
 from confide.protocol.design import make as design
 from confide.protocol.kinds.gram import TARGET_BITS
 
+from ..logged_steps import draw_steps
+
 PEOPLE, HORIZON = 300, 6
 CONTEXT = Context(Spec(2, 100, HORIZON), PEOPLE)
 
@@ -24,7 +28,7 @@ CONTEXT = Context(Spec(2, 100, HORIZON), PEOPLE)
 def log():
     world = make("linear-mdp", HORIZON)
     steps = draw_steps(
-        linear_mdp.features(), world.model, linear_mdp.practice(HORIZON), PEOPLE, np.random.default_rng(0), 1
+        linear_mdp.features(), world.model, linear_mdp.practice(HORIZON), PEOPLE, np.random.default_rng(0)
     )
     rows = [[] for _ in range(HORIZON)]
     for h, s, a, t in np.ndindex(steps.moves.shape[1:]):
@@ -63,9 +67,12 @@ def reference(phi, rows, paid, weighted, gamma):
     return policy, np.array(values[::-1])
 
 
-def openly(state):
-    """The state, and a design that answers its questions as they are."""
-    return state, design(Request(state.form, NoPrivacy(), Schedule.every(1)))
+def answered(learner, steps):
+    """The learner's last state, after all of its questions were answered as they are."""
+    state = learner.begin(CONTEXT)
+    book = open_book(design(Request(state.form, NoPrivacy(), Schedule.every(1))), None, simulated=True)
+    book.take_sum(steps)
+    return ask_all(learner, state, book)[0]
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -76,7 +83,7 @@ def test_without_noise_they_are_vapvi_and_pevi(weighted):
     learner = build(
         features, calibration="sound", constant=constant, ridge=1.0, **({"split": False} if weighted else {})
     )
-    result = ask_all(learner, *openly(learner.begin(CONTEXT)), steps, None)
+    result = answered(learner, steps)
     size = features.dimension
     much = math.sqrt(size) if weighted else size * HORIZON * math.sqrt(math.log(2 * size * HORIZON * PEOPLE / 0.1))
 
@@ -93,7 +100,7 @@ def test_five_statistics_a_step_are_asked_in_turn_and_then_no_more():
     state = learner.begin(CONTEXT)
     assert len(state.form.questions) == 2 * HORIZON - 1  # after the last step nothing has a variance
     _, steps, _, _ = log()
-    done = ask_all(learner, *openly(state), steps, None)
+    done = answered(learner, steps)
     assert done.done and done.recommendation.probabilities.shape == (HORIZON, 2, 100)
     with pytest.raises(InvalidInput, match="Every question"):
         learner.ask(done)

@@ -8,7 +8,6 @@ import pytest
 import confide as cf
 from confide.data.privatizers import open_book
 from confide.lab.environments import linear_mdp, make
-from confide.lab.simulation.offline_linear import draw_steps
 from confide.learning.learners import Context
 from confide.learning.learners.vapvi import pevi, vapvi
 from confide.learning.planning import policy_value
@@ -23,6 +22,8 @@ from confide.protocol.design import make as design
 from confide.protocol.kinds.gram import TARGET_BITS, VALUE, GramForm
 from confide.protocol.releases.gram import WorthRelease
 
+from ..logged_steps import draw_steps
+
 HORIZON, SEEDS = 5, 6
 MODEL = make("linear-mdp", HORIZON).model
 USUAL, FEATURES = linear_mdp.practice(HORIZON), linear_mdp.features()
@@ -31,7 +32,7 @@ USUAL, FEATURES = linear_mdp.practice(HORIZON), linear_mdp.features()
 def learned(build, people: int, rho: float, seed: int):
     """The policy's true value, and the intervals for it and for its gain."""
     learner = build(FEATURES)
-    log = draw_steps(FEATURES, MODEL, USUAL, people, np.random.default_rng(seed), 1)
+    log = draw_steps(FEATURES, MODEL, USUAL, people, np.random.default_rng(seed))
     state, doubts = learner.begin(Context(MODEL.spec, people)), []
     made = design(Request(state.form, cf.Central(rho=rho), Schedule.every(1)))
     book = open_book(made, ReplayableNoise(seed), simulated=True)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from confide.lab.environments import Environment
-from confide.lab.simulation import episodes_needed, prepare
+from confide.lab.simulation import prepare
 from confide.mdp import Model
 from confide.privacy import Joint, Local
+from confide.protocol.outlook import people_needed
 
 
 def slot_machines(good: float, bad: float) -> Environment:
@@ -26,13 +27,13 @@ def test_by_hand() -> None:
         _, noise = setting.design.errors_at(1000)
         one = (noise.transitions * (0.5 - 0.52) ** 2 + noise.centred) / (1000 if noise.own else 1)
         by_hand = one / 0.02**2 if noise.own else math.sqrt(one) / 0.02
-        assert by_hand > 2 * setting.episodes_needed(0.5)
-        assert episodes_needed(setting) == pytest.approx(by_hand)
+        assert by_hand > 2 * people_needed(setting.design)
+        assert setting.episodes_needed == pytest.approx(by_hand)
 
 
 def test_what_is_far_away_takes_more_people() -> None:
     """The average count says nothing of a reward that hardly anybody comes to."""
     lake = prepare("ucbvi", "gymnasium:FrozenLake-v1", Local(1.0), 10**6)
-    assert 10**6 < episodes_needed(lake) < 10**8 and lake.episodes_needed(0.5) < 10**5
+    assert 10**6 < lake.episodes_needed < 10**8 and people_needed(lake.design) < 10**5
     easier = prepare("ucbvi", "gymnasium:FrozenLake-v1", Local(4.0), 10**6)
-    assert episodes_needed(easier) < 10**6
+    assert easier.episodes_needed < 10**6

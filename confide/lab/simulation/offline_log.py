@@ -1,0 +1,196 @@
+"""Simulated logs: what a curator would have counted of people who follow a behaviour in a known world.
+
+People are walked one by one where a fit asks for more than sums of counts: for visits within a budget, and for returns. Where it
+asks for counts alone they are drawn exactly for any number of people (`draws`). Beyond `MOST_WALKED` people counts are drawn so
+too: the sum of returns then follows from them, and how widely returns spread, and what clipping takes off them, is that of
+`WALKED_FOR_SPREAD` people who are walked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compiled import compiled
+from ...data.statistics.counting import DatasetCounts
+from ...data.statistics.returns import summed_returns
+from ...data.trajectories.columns import Columns
+from ...data.trajectories.dataset import Dataset
+from ...data.trajectories.labels import Numbered
+from ...learning.planning.counted import drawn
+from ...mdp import Model, Policy
+from ...mdp.knowledge import Knowledge
+from ...mdp.ways import Indices, PossibleCells
+from ...protocol.kinds import CountQuestion
+from ...protocol.kinds.bandit import Counted
+from ...protocol.kinds.counts import CENTRED, HALVES, TRANSITIONS, VISITS
+from ...protocol.kinds.returns import ReturnsQuestion
+from ...protocol.kinds.spending import begin_spending, spend, unspent
+from ...protocol.trusts.budgets import MOST_WALKED
+from .draws import Layout, World, add_step, draw_counts, layout_of
+
+WALKED_FOR_SPREAD = 10**6
+"""How many people tell how widely returns spread, where there are too many to walk all of them."""
+
+
+def simulated_data(knowledge: Knowledge, return_range: tuple[float, float] | None = None) -> Dataset:
+    """The declaration of a log of simulated people, which has no parts to read: episodes of full length, next states told."""
+    rewards = None if knowledge.rewards is not None else "reward"
+    columns = Columns("user", None, "step", ("state",), ("action",), rewards, ("next_state",))
+    coded = Numbered(knowledge.states), Numbered(knowledge.spec.actions)
+    return Dataset((), knowledge, columns, *coded, return_range=return_range)
+
+
+def draw_log(
+    model: Model, behaviour: Policy, users: int, question: CountQuestion, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The cells of a question about `users` people who follow the behaviour, in counts: exact for any number."""
+    cells = np.zeros(question.cells)
+    world = World(model.transitions, model.rewards, model.initial)
+    table = np.ascontiguousarray(behaviour.probabilities)
+    draw_counts(world, table, users, layout_of(question), rng, cells)
+    return cells
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedLog:
+    """People who follow a behaviour in a known world. rewards_known: a return adds up mean rewards, and not what was paid."""
+
+    model: Model
+    behaviour: Policy
+    rewards_known: bool
+
+    def counted(
+        self,
+        question: Counted,
+        returns: ReturnsQuestion | None,
+        users: int,
+        rng: np.random.Generator,
+        split: bool = False,
+    ) -> DatasetCounts:
+        """What counting these people would give. returns: how returns are asked for, if they are. split: in two halves."""
+        if split:
+            halves = [self.counted(question, None, many, rng) for many in (users - users // 2, users // 2)]
+            both = tuple(half.cells for half in halves)
+            return self._total(question, both[0] + both[1], np.zeros(3, np.int64), users, both)
+        sums = np.zeros(3, np.int64)
+        if question.budget or (returns is not None and users <= MOST_WALKED):
+            cells, earned = self.drawn(question, users, rng)
+            if returns is not None:
+                sums = summed_returns(returns, earned, rng.random(users))
+        else:
+            cells = draw_log(self.model, self.behaviour, users, question.counts, rng)
+            if returns is not None:
+                sums = self._many_returns(question.counts, returns, cells, users, rng)
+        return self._total(question, np.rint(cells * question.counts.resolution).astype(np.int64), sums, users)
+
+    def _total(
+        self,
+        question: Counted,
+        cells: NDArray[np.int64],
+        returns: NDArray[np.int64],
+        users: int,
+        halves: tuple[NDArray[np.int64], ...] = (),
+    ) -> DatasetCounts:
+        starts = np.zeros(question.spec.states, dtype=np.int64)  # the law of first states is public in a simulation
+        return DatasetCounts(cells, starts, returns, users, users * question.spec.horizon, 0, (), halves=halves)
+
+    def drawn(
+        self, question: Counted, users: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The exact cells of the question, and what each person earned: everybody is walked."""
+        model, policy = self.model, np.cumsum(self.behaviour.probabilities, axis=-1)
+        ways = PossibleCells.of(np.asarray((model.transitions > 0).any(axis=0)))
+        picked = np.cumsum(ways.picked(model.transitions), axis=1)
+        before = np.concatenate([np.zeros((len(picked), 1)), picked], axis=1)[:, ways.starts[:-1]]
+        chain = Chain(np.cumsum(model.initial), picked - before[:, ways.rows], ways.starts, ways.following)
+        pay = PayRule(model.rewards.reshape(len(model.rewards), -1), self.rewards_known)
+        cells, earned = np.zeros(question.cells), np.zeros(users)
+        people = LoggedPeople(chain, policy, pay, users, question.budget)
+        _walk(people, layout_of(question.counts), rng, cells, earned)
+        return cells, earned
+
+    def _many_returns(
+        self,
+        question: CountQuestion,
+        returns: ReturnsQuestion,
+        cells: NDArray[np.float64],
+        users: int,
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """(3,) the sums of u, u^2 and 1 of people whose counts were drawn at once."""
+        _, earned = self.drawn(question, WALKED_FOR_SPREAD, rng)
+        cut = np.clip(earned, returns.low, returns.high)
+        mean = self._earned(question, cells) / users + float((cut - earned).mean())
+        width = returns.high - returns.low
+        u, spread = returns.points * ((mean - returns.low) / width - 0.5), returns.points / width * float(cut.std())
+        return np.array([round(users * u), round(users * (u**2 + spread**2)), users], dtype=np.int64)
+
+    def _earned(self, question: CountQuestion, cells: NDArray[np.float64]) -> float:
+        """What all people earned together, from their counts."""
+        parts = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
+        if VISITS in parts:
+            visits = parts[VISITS]
+        else:
+            visits = parts[TRANSITIONS].sum(axis=-1) if TRANSITIONS in parts else 2 * parts[HALVES]
+        if self.rewards_known:
+            return float((visits * self.model.rewards).sum())
+        return float(parts[CENTRED].sum() + question.centre * visits.sum())
+
+
+class Chain(NamedTuple):
+    """Cumulative laws of the first state (S,) and, row by row of possible cells, of next states (L, cells)."""
+
+    first: NDArray[np.float64]
+    following: NDArray[np.float64]
+    starts: Indices
+    states: Indices
+
+
+class PayRule(NamedTuple):
+    """What pairs (L, S A) pay on average; whether a return adds up means, or what was paid."""
+
+    means: NDArray[np.float64]
+    known: bool
+
+
+class LoggedPeople(NamedTuple):
+    """So many people who walk by a policy (H, S, A), cumulative over actions, with the budget of each, 0 for none."""
+
+    chain: Chain
+    policy: NDArray[np.float64]
+    pay: PayRule
+    users: int
+    budget: int
+
+
+@compiled
+def _walk(
+    people: LoggedPeople,
+    layout: Layout,
+    rng: np.random.Generator,
+    cells: NDArray[np.float64],
+    earned: NDArray[np.float64],
+) -> None:
+    """Walk people, add up the cells of their counts, and write down what each earned."""
+    chain, policy, pay, users, budget = people
+    horizon, states, actions = policy.shape
+    moving, paying = chain.following.shape[0], pay.means.shape[0]
+    spending = unspent(states * actions, horizon)
+    for person in range(users):
+        s = drawn(chain.first, 0, states, rng)
+        begin_spending(spending)
+        for h in range(horizon):
+            a = drawn(policy[h, s], 0, actions, rng)
+            pair = s * actions + a
+            mean = pay.means[h if paying > 1 else 0, pair]
+            paid = 1 if rng.random() < mean else 0
+            row = chain.following[h if moving > 1 else 0]
+            t = chain.states[drawn(row, chain.starts[pair], chain.starts[pair + 1], rng)]
+            earned[person] += mean if pay.known else paid
+            if budget == 0 or spend(spending, pair, horizon - h - 1, budget):
+                add_step(layout, (h, s, a, t), policy.shape, 1, paid, cells)
+            s = t
