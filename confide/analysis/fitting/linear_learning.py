@@ -27,6 +27,7 @@ from ...learning.planning.linear_ope import (
 from ...mdp.critic import VectorPolicy
 from ...protocol.kinds.gram import VALUE
 from ...protocol.releases.gram import GramRelease, WorthRelease, from_bytes, worth_from_bytes
+from .assumed import STATES_TELL
 from .findings import in_people_units
 from .learning import LearningResult
 
@@ -112,4 +113,6 @@ def _findings(
         "recommended": more.sure(),
         "confidence": CONFIDENCE,
         "linear": True,
+        "assumes": [STATES_TELL],
+        "checks": [],
     }
