@@ -29,6 +29,7 @@ MAKERS = {
     ("mixture", "none"): "kinds.mixture_design",
     ("bandit", "central"): "trusts.central",
     ("returns", "central"): "trusts.central",
+    ("judged", "central"): "trusts.central",
     ("worth", "central"): "trusts.central",
     ("gram", "central"): "kinds.gram_design",
     ("gram", "none"): "kinds.gram_design",

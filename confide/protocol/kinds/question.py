@@ -135,7 +135,7 @@ _HOMES = {
     "asked": "asked",
     "bandit": "bandit",
     "mixture": "mixture",
-    **{word: word for word in ("gram", "returns", "worth")},
+    **{word: word for word in ("gram", "judged", "returns", "worth")},
 }
 """The module of each of our kinds; it is loaded when a question of that kind is read."""
 

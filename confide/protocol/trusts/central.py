@@ -23,7 +23,7 @@ from ...mechanisms.laplace import Laplace
 from ...privacy import Act, Guarantee, Sensitivity, compose, keeps
 from ...privacy.guarantee import CENTRAL
 from ..design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
-from ..kinds import CountQuestion, bandit, budgeted, counts, returns, worth
+from ..kinds import CountQuestion, bandit, budgeted, counts, judged, returns, worth
 from ..kinds.budgeted import BudgetedQuestion
 from ..kinds.counts import TRANSITIONS
 from ..laws import CURATORS, Law, PeoplesNoise
@@ -147,5 +147,5 @@ def _check(design: Design) -> None:
 
 
 register_trust(Trust(CENTRAL, _law, _devices, _assumptions, check=_check))
-for _kind in (counts.KIND, budgeted.KIND, bandit.KIND, returns.KIND, worth.KIND):
+for _kind in (counts.KIND, budgeted.KIND, bandit.KIND, returns.KIND, worth.KIND, judged.KIND):
     register_maker(_kind, CENTRAL, _alone)
