@@ -79,7 +79,7 @@ def main(check: bool, skipped: Collection[str] = ()) -> int:
             print(f"{file.relative_to(DOCUMENTS)} {'says something else' if check else 'renewed'}")
             if not check:
                 file.write_text(text, encoding="utf-8")
-    for document in sorted(DOCUMENTS.glob("*.md")):
+    for document in sorted((*DOCUMENTS.glob("*.md"), *DOCUMENTS.glob("research/*.md"))):
         text = document.read_text(encoding="utf-8")
         if (new := filled(text)) == text:
             continue
