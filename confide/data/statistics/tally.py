@@ -279,6 +279,14 @@ def add_step(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> N
 
 
 @compiled
+def wrong_order(step: int, h: int, horizon: int) -> int:
+    """What is wrong with a row as step h of its episode, or -1. step: its number, from 0."""
+    if step != h:
+        return DUPLICATE if h > 0 and step == h - 1 else GAP
+    return LONG if h >= horizon else -1
+
+
+@compiled
 def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64], written: Written) -> tuple[int, int]:
     """Count a batch of rows; returns how many episodes began, and how many returns were written. carry: where the open episode
     stands, from batch to batch.
@@ -294,12 +302,8 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
     begun, moving, over = 0, 0, 0
     for i in range(rows.user.size):
         row = batch.base + i
-        new = not is_open or rows.user[i] != person
-        if by_episode:
-            new = new or rows.episode[i] != visit
-        elif by_step and frame.restarts:
-            new = new or rows.step[i] == first
-        if new:
+        again = rows.episode[i] != visit if by_episode else by_step and frame.restarts and rows.step[i] == first
+        if not is_open or rows.user[i] != person or again:
             if is_open and not broken and counted:
                 moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
                 moving += moves[moving] >= 0 and within
@@ -307,27 +311,22 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
                 over += 1
             is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
             begin_spending(written.spending)
-            if by_episode:
-                visit = rows.episode[i]
-            mark = visit if by_episode else 0
-            counted = counts(chosen, person, mark)
-            episodes.people[begun], episodes.marks[begun] = person, mark
+            visit = rows.episode[i] if by_episode else 0
+            counted = counts(chosen, person, visit)
+            episodes.people[begun], episodes.marks[begun] = person, visit
             episodes.begun[begun], episodes.counted[begun] = row, counted
             begun += 1
         s, a, following = rows.state[i], rows.action[i], rows.following[i] if chained else -1
         reward = rows.reward[i] if rows.reward.size > 0 else frame.least
         problem = wrong_place(frame, s, a, following)
         if not broken:  # of a broken episode only what is wrong with a row by itself is noted
-            if by_step and rows.step[i] != first + h:
-                problem = DUPLICATE if h > 0 and rows.step[i] == first + h - 1 else GAP
-            elif h >= frame.horizon:
-                problem = LONG
-            elif problem < 0 and chained and h > 0 and expected != s:
-                problem = CHAIN
-            elif problem < 0 and not rules.allowed[s, a]:
-                problem = ALLOWED
-        if problem < 0:
-            problem = wrong_reward(frame, reward)
+            order = wrong_order(rows.step[i] - first if by_step else h, h, frame.horizon)
+            if order >= 0:
+                problem = order
+            elif problem < 0:
+                left_out = chained and h > 0 and expected != s
+                problem = CHAIN if left_out else -1 if rules.allowed[s, a] else ALLOWED
+        problem = problem if problem >= 0 else wrong_reward(frame, reward)
         if problem < 0 and not broken and counted and h > 0 and not rules.support[before, done, s]:
             problem, row = SUPPORT, row - 1
         if problem >= 0:

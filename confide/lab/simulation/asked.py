@@ -16,6 +16,51 @@ from .draws import Array, Integers, Layout, World, layout_of, split, successes
 
 
 @compiled
+def chain_of(world: World, policy: Array) -> Array:
+    """How likely each state follows each, (H, S, S), under the policy."""
+    horizon, states, actions = policy.shape
+    layered = world.rewards.shape[0] > 1
+    chain = np.zeros((horizon, states, states))
+    for h in range(horizon):
+        for s in range(states):
+            for a in range(actions):
+                if policy[h, s, a] > 0.0:
+                    for t in range(states):
+                        chain[h, s, t] += policy[h, s, a] * world.transitions[h if layered else 0, s, a, t]
+    return chain
+
+
+@compiled
+def first_visits(world: World, policy: Array, chain: Array, pair: tuple[int, int], only: int, first: Array) -> None:
+    """Write to first (H + 1,) how likely the first visit of a pair is at each step, and that there is none.
+
+    only: the step that is asked about, or -1 for all of them.
+    """
+    (horizon, states, _), (s, a) = policy.shape, pair
+    layered = world.rewards.shape[0] > 1
+    here, after = world.initial.copy(), np.zeros(states)
+    unvisited, reached = 1.0, 0.0
+    for h in range(horizon):
+        first[h] = here[s] * policy[h, s, a] if only < 0 or h == only else 0.0
+        unvisited -= first[h]
+        for t in range(states):
+            after[t] = 0.0
+        for x in range(states):
+            if here[x] > 0.0:
+                for t in range(states):
+                    after[t] += here[x] * chain[h, x, t]
+        if first[h] > 0.0:
+            for t in range(states):
+                after[t] = max(0.0, after[t] - first[h] * world.transitions[h if layered else 0, s, a, t])
+        here[:] = after
+        reached += float(first[h])
+    first[horizon] = max(0.0, unvisited)
+    reached += float(first[horizon])
+    for h in range(horizon + 1):
+        first[h] /= reached
+
+
+@compiled
 def draw_asked(
     world: World, policy: Array, people_by_row: Integers, layout: Layout, rng: np.random.Generator, out: Integers
 ) -> None:
@@ -24,51 +69,21 @@ def draw_asked(
     A row is a pair, of a step where those are asked apart; people_by_row: (rows,) how many are asked about it.
     """
     horizon, states, actions = policy.shape
-    model_layers, pairs = world.rewards.shape[0], states * actions
-    chain = np.zeros((horizon, states, states))
-    for h in range(horizon):
-        for s in range(states):
-            for a in range(actions):
-                if policy[h, s, a] > 0.0:
-                    for t in range(states):
-                        chain[h, s, t] += policy[h, s, a] * world.transitions[h if model_layers > 1 else 0, s, a, t]
-    here, after = np.zeros(states), np.zeros(states)
+    layered, pairs = world.rewards.shape[0] > 1, states * actions
+    chain = chain_of(world, policy)
     first, visitors = np.zeros(horizon + 1), np.zeros(horizon + 1, dtype=np.int64)
     moved = np.zeros(states, dtype=np.int64)
     for row in range(people_by_row.size):
         if people_by_row[row] == 0:
             continue
-        row_layer, pair = row // pairs, row % pairs
-        s, a = pair // actions, pair % actions
-        unvisited, reached = 1.0, 0.0
-        for x in range(states):
-            here[x] = world.initial[x]
-        for h in range(horizon):
-            first[h] = here[s] * policy[h, s, a] if layout.layers == 1 or h == row_layer else 0.0
-            unvisited -= first[h]
-            for t in range(states):
-                after[t] = 0.0
-            for x in range(states):
-                if here[x] > 0.0:
-                    for t in range(states):
-                        after[t] += here[x] * chain[h, x, t]
-            if first[h] > 0.0:
-                for t in range(states):
-                    lost = first[h] * world.transitions[h if model_layers > 1 else 0, s, a, t]
-                    after[t] = max(0.0, after[t] - lost)
-            for x in range(states):
-                here[x] = after[x]
-            reached += float(first[h])
-        first[horizon] = max(0.0, unvisited)
-        reached += float(first[horizon])
-        for h in range(horizon + 1):
-            first[h] /= reached
+        s, a = row % pairs // actions, row % pairs % actions
+        first_visits(world, policy, chain, (s, a), -1 if layout.layers == 1 else row // pairs, first)
         split(people_by_row[row], first, rng, visitors)
         out[row, 2 * states] += visitors[horizon]
         for h in range(horizon):
             if visitors[h] == 0:
                 continue
-            layer = h if model_layers > 1 else 0
+            layer = h if layered else 0
             split(visitors[h], world.transitions[layer, s, a], rng, moved)
             for t in range(states):
                 if moved[t] > 0:

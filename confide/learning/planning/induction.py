@@ -59,6 +59,27 @@ def workspace(spec: Spec, dispersed: bool = False) -> Workspace:
 
 
 @merged
+def add_spread(work: Workspace, sense: float, h: int, layer: int, values: Array) -> None:
+    """Add to the means of the next values in work.q[h] the part of the bonus that grows with how far those values spread."""
+    states, pairs = work.transitions.shape[1], work.q.shape[1]
+    total, power = 0.0, 0.0
+    for i in range(pairs):
+        work.scratch[0, i] = 0.0
+    for t in range(states):
+        v = values[h + 1, t]
+        total += v
+        power += v * v
+        for i in range(pairs):
+            work.scratch[0, i] += work.transitions[layer, t, i] * (v * v)
+    for i in range(pairs):
+        mean = work.q[h, i]
+        variance = max(0.0, work.scratch[0, i] - mean * mean)
+        distance = max(0.0, power - mean * (2.0 * total - states * mean))
+        square = work.pairs[SPREAD, layer, i] * variance + work.pairs[NOISE, layer, i] * distance
+        work.q[h, i] += sense * math.copysign(math.sqrt(abs(square)), square)
+
+
+@merged
 def backward_induction(
     work: Workspace, sense: float, low: float, high: float, greedy: float, policy: Array, values: Array
 ) -> None:
@@ -92,21 +113,7 @@ def backward_induction(
             for i in range(pairs):
                 work.q[h, i] += work.transitions[layer, t, i] * v
         if kinds > SPREAD:
-            total, power = 0.0, 0.0
-            for i in range(pairs):
-                work.scratch[0, i] = 0.0
-            for t in range(states):
-                v = values[h + 1, t]
-                total += v
-                power += v * v
-                for i in range(pairs):
-                    work.scratch[0, i] += work.transitions[layer, t, i] * (v * v)
-            for i in range(pairs):
-                mean = work.q[h, i]
-                variance = max(0.0, work.scratch[0, i] - mean * mean)
-                distance = max(0.0, power - mean * (2.0 * total - states * mean))
-                square = work.pairs[SPREAD, layer, i] * variance + work.pairs[NOISE, layer, i] * distance
-                work.q[h, i] += sense * math.copysign(math.sqrt(abs(square)), square)
+            add_spread(work, sense, h, layer, values)
         for s in range(states):
             first = s * actions
             best, chosen, value = -math.inf, 0, 0.0
