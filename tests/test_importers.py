@@ -62,6 +62,7 @@ REASONS: dict[str, str] = {
         (
             "analysis/results/arrays",
             "analysis/results/card",
+            "data/trajectories/texts",
             "protocol/design_bytes",
             "service/collector/metrics",
             "service/collector/openapi",
