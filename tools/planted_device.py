@@ -121,8 +121,8 @@ MUTANTS = (
     _planted(
         "a successor with a larger delta is accepted",
         "service/contract/contract.py",
-        '    for name in ("epsilon", "delta", "rho"):\n        now',
-        '    for name in ("epsilon", "rho"):\n        now',
+        '    for name in ("epsilon", "delta", "rho", "honest"):\n        now',
+        '    for name in ("epsilon", "rho", "honest"):\n        now',
         "test_spent.py::test_a_successor_that_promises_less_is_not_joined",
     ),
     _planted(

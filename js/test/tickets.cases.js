@@ -323,7 +323,7 @@ export function cases(golden) {
       ]) await refused(() => read(change), JSON.stringify(change).slice(0, 3000));
       const before = await read(joint);
       same(weaker(await read({ ...joint, version: 2 }), before), false, "the same");
-      for (const next of [between({ key: toBase64(new Uint8Array(32)) }), between({ operator: joint.operator }), { ...shuffle, promise: joint.promise }]) {
+      for (const next of [between({ key: toBase64(new Uint8Array(32)) }), between({ operator: joint.operator }), { ...shuffle, promise: { ...joint.promise, honest: shuffle.promise.honest } }]) {
         ok(weaker(await read(next), before), JSON.stringify(next.intermediary));
       }
       ok(about.operator !== joint.operator, "two operators");

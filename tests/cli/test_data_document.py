@@ -64,7 +64,7 @@ def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.C
     result = commands("data.md")
     assert [words[0] for words in result] == [
         *("forecast", "budget", "fit", "fit", "certificate", "report", "evaluate", "evaluate"),
-        *("compare", "explain", "export", "refit", "fit"),
+        *("compare", "explain", "export", "refit", "synthesize", "fit"),
     ]
     for words in result[:-1]:
         assert run(words) == 0, capsys.readouterr().err

@@ -22,8 +22,8 @@ from ...errors import FormatError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
-BITS, EXPONENT = 2048, 65537
-SIGNATURE_BYTES = BITS // 8
+KEY_BITS, EXPONENT = 2048, 65537
+SIGNATURE_BYTES = KEY_BITS // 8
 SALT_BYTES = HASH_BYTES = 48
 _TRAILER = 0xBC
 
@@ -60,10 +60,10 @@ class PublicKey:
 
     def check(self) -> PublicKey:
         """The key itself, refused unless it is an RSA key of 2048 bits, in the one encoding that is accepted."""
-        if self.modulus.bit_length() != BITS or self.exponent != EXPONENT or _der(self._key) != self.data:
+        if self.modulus.bit_length() != KEY_BITS or self.exponent != EXPONENT or _der(self._key) != self.data:
             raise FormatError(
                 "issuer-key-form",
-                f"The issuer's key must be an RSA key of {BITS} bits with exponent {EXPONENT}, in DER.",
+                f"The issuer's key must be an RSA key of {KEY_BITS} bits with exponent {EXPONENT}, in DER.",
             )
         return self
 
@@ -206,7 +206,7 @@ def new_pem() -> bytes:
     from cryptography.hazmat.primitives.asymmetric import rsa
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    key = rsa.generate_private_key(EXPONENT, BITS)
+    key = rsa.generate_private_key(EXPONENT, KEY_BITS)
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
