@@ -53,7 +53,7 @@ MUTANTS = (
         "service/device/device.py",
         '            if memory.get("head") and memory["head"]["digest"] == error.digest:\n',
         '            if len(error.pair) > 1 and memory.get("head") and memory["head"]["digest"] == error.digest:\n',
-        "test_witness.py::test_a_witness_that_cannot_be_reached_is_asked_again",
+        "test_witness.py::test_a_round_followed_while_the_witness_was_silent_is_dropped_if_it_knows_nothing_of_it",
     ),
     _planted(
         "any 404 is final",

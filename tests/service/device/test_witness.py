@@ -138,6 +138,20 @@ def test_a_witness_that_cannot_be_reached_is_asked_again(pair: tuple[Fake, Fake]
     assert not device.refresh() and notices[-1].kind == "refused"
 
 
+def test_a_round_followed_while_the_witness_was_silent_is_dropped_if_it_knows_nothing_of_it(
+    pair: tuple[Fake, Fake], tmp_path: Path
+) -> None:
+    service, witness = pair
+    service.open_round(2, ALONE)
+    witness.status, service.ticket_round = 503, None
+    device = join(service, witness, [], FileStore(tmp_path))
+    assert device.begin().followed == 2
+    witness.status = 200
+    witness.pages.clear()
+    assert not device.refresh()
+    assert device.begin().followed == 0 and device.proof == []
+
+
 def test_a_witness_without_the_round_shows_two_stories_before_it(pair: tuple[Fake, Fake]) -> None:
     service, witness = pair
     service.heads.clear()
