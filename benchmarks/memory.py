@@ -47,7 +47,7 @@ def _new(path: Path, people: int) -> list[str]:
     sizes = {"states": SPEC.states, "actions": SPEC.actions, "horizon": SPEC.horizon, "people": people, "epsilon": 1}
     options = {**sizes, "mechanism": "unary", "schedule": f"batches:{ROUNDS}"}
     arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return [sys.executable, "-P", "-m", "confide", "service", "new", str(path), *arguments, "--json"]
+    return [sys.executable, "-P", "-m", "confide", "service", "new", str(path), *arguments, "--open", "--json"]
 
 
 async def measure(place: Path, reports: int) -> list[dict[str, Any]]:

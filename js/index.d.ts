@@ -25,6 +25,10 @@ export interface JoinOptions {
   witness?: string | URL;
   /** Milliseconds within which all requests of a call end together; 10,000 if it is left out. */
   timeout?: number;
+  /** What this person shows the issuer of tokens, where the contract names one; or a function that says it when it is needed. */
+  credential?: string | (() => string | Promise<string>);
+  /** The issuer's address, where the contract does not say. */
+  issuer?: string;
   /** In place of the global one. */
   fetch?: typeof fetch;
   onevent?: (event: DeviceEvent) => void;

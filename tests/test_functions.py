@@ -32,11 +32,21 @@ MANY = {
             "lab/simulation/offline_linear.py simulate_linear",
             "lab/simulation/simulate.py simulate",
             "lab/simulation/tune.py tune",
+            "lab/staging/visits.py Visitors.__init__",
             "lab/staging/visits.py visit",
         ),
         TYPED,
     ),
-    **dict.fromkeys(("cli/audit.py _audited", "cli/reproduce.py command", "cli/visit.py command"), FLAGS),
+    **dict.fromkeys(
+        (
+            "cli/audit.py _audited",
+            "cli/reproduce.py command",
+            "cli/serve.py command",
+            "cli/visit.py command",
+            "service/collector/serving.py serve",
+        ),
+        FLAGS,
+    ),
     **dict.fromkeys(
         (
             "lab/audit/shuffle_attacks.py episodes",

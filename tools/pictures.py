@@ -54,7 +54,7 @@ def service(browser: Browser, folder: Path) -> None:
     run(new)
     process = Process(folder / "tea", options=["--demo-page"]).start()
     try:
-        run([come[0], process.url, *come[2:]])
+        run([come[0], process.url, *come[2:-1], str(folder / "tea-issuer")])
         _pages(browser, process.url)
     finally:
         process.stop()

@@ -54,6 +54,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "serve": "Run a collector: aggregate private reports, learn, publish policies.",
         "shuffle": "Run a shuffler: aggregate reports in memory, forward the sums.",
         "curate": "Run a curator for joint privacy: episodes in, private sums out.",
+        "issue": "Run an issuer: one blindly signed token per user, so that each takes part once.",
         "visit": "Send simulated users to a running service.",
     },
 }

@@ -17,13 +17,15 @@ from .output import note
 @click.option("--database", help="postgresql://user@host/name, for several collectors; by default SQLite in FOLDER.")
 @click.option("--curator", help="joint: the address of the curator; by default one is started as a child.")
 @click.option("--shuffler", help="shuffle: the address of the shuffler.")
+@click.option("--issuer", help="The address of the issuer of tokens; by default the one beside FOLDER is started.")
 @click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="A page about the service, at /.")
-@click.option("--demo-page", is_flag=True, help="A small game at /demo, to see a device at work in the browser.")
+@click.option("--demo-page", is_flag=True, help="A game at /demo, to see a device at work; for trying out.")
 def command(
     folder: str,
     database: str | None,
     curator: str | None,
     shuffler: str | None,
+    issuer: str | None,
     dashboard: bool,
     demo_page: bool,
     **listening: Any,
@@ -47,5 +49,7 @@ def command(
         Endpoint(**listening, ready=lambda url: note(f"confide: serving {folder} on {url}")),
         database,
         intermediary=curator or shuffler,
+        issuer=issuer,
+        guests=demo_page,
         pages=partial(routes, demo=demo_page) if dashboard else None,
     )

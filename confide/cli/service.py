@@ -92,6 +92,12 @@ def command() -> None:
 @click.option("--between", help="shuffle, joint: who runs it; by default the operator.")
 @click.option("--name", default="", help="What the service is called; by default the folder.")
 @click.option("--operator", default="", help="Who runs it; by default its name.")
+@click.option("--open", "is_open", is_flag=True, help="Take what comes without tokens: one client may be many users.")
+@click.option("--issuer", default="", help="Who runs the issuer of tokens; by default the operator.")
+@click.option("--issuer-address", help="Where the issuer will be; by default `serve` starts it.")
+@click.option(
+    "--issuer-key", type=click.Path(exists=True, dir_okay=False), help="The public key of an issuer made elsewhere."
+)
 @click.option("--check", is_flag=True, help="Make nothing: simulate this contract, and say what it loses.")
 @click.option("--environment", help="--check: a world of these sizes; by default a random one.")
 @click.option("--succeeds", type=click.Path(exists=True, file_okay=False), help="The folder of the service it follows.")
@@ -103,6 +109,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     from ..mdp import Spec
     from ..protocol.accepted import BROWSERS
     from ..service.collector.founding import make_service
+    from ..service.contract.admission import admission_lines
     from ..service.contract.folder import Folder
     from . import known
 
@@ -125,8 +132,6 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         spec=Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"]),
         promise=promise,
         people=arguments["people"],
-        name=arguments["name"],
-        operator=arguments["operator"],
         learner=arguments["learner"],
         schedule=schedule,
         mechanism=arguments["mechanism"],
@@ -139,16 +144,21 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         between=_between(arguments),
         features=features,
         rewards=rewards,
-        before=None if arguments["succeeds"] is None else Folder(Path(arguments["succeeds"])).contract(),
     )
+    before = None if arguments["succeeds"] is None else Folder(Path(arguments["succeeds"]))
     if arguments["check"]:
-        _rehearsed(made, arguments["environment"] or "", as_json)
+        checked = partial(made, before=None if before is None else before.contract())
+        _rehearsed(checked, arguments["environment"] or "", as_json)
         return
-    service_folder = made(folder)
+    service_folder = _founded(folder, made, before, arguments)
     contract = service_folder.contract()
     if as_json:
-        emit({"folder": str(service_folder.path), "pin": contract.pin, "rounds": len(contract.ends)})
+        issuer = str(service_folder.issuer_path) if service_folder.issuer_path.is_dir() else None
+        told = {"folder": str(service_folder.path), "pin": contract.pin, "rounds": len(contract.ends)}
+        emit({**told, "open": contract.issuer is None, "issuer": issuer})
         return
+    for line in admission_lines(contract):
+        click.echo(line)
     click.echo(str(contract.design.certificate("plain")))
     click.echo(f"\nThe contract is {service_folder.contract_file}. Devices join with pin={contract.pin!r}.")
     about = contract.intermediary
@@ -159,6 +169,27 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         )
     steps = NEXT.get("" if about is None else about.role, "confide serve {0}").format(folder)
     note(f"confide: {service_folder.key_file} is secret. Next: {steps}")
+    if service_folder.issuer_path.is_dir():
+        note(
+            f"confide: {service_folder.issuer_path} issues one token per user, and belongs on a machine of its own: "
+            f"confide issue. Simulated users: confide visit URL --login {service_folder.issuer_path}"
+        )
+
+
+def _founded(folder: str, made: Callable[..., Folder], before: Folder | None, arguments: dict[str, Any]) -> Folder:
+    """Make the service, and beside it the issuer of its tokens, unless it is open or the issuer is elsewhere."""
+    from ..lab.staging.admission import make_admitting
+
+    settings = {name: arguments[name] for name in ("issuer_address", "issuer_key")}
+    named = {"operator": arguments["operator"], "name": arguments["name"]}
+    if not arguments["is_open"]:
+        return make_admitting(folder, before=before, issuer_name=arguments["issuer"], made=made, **settings, **named)
+    if arguments["issuer"] or any(settings.values()):
+        raise InvalidInput(
+            "issuer-of-open-service",
+            "A service with --open has no issuer. Leave --open out, or what is said of the issuer.",
+        )
+    return made(folder, before=None if before is None else before.contract(), **named)
 
 
 def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from . import options
@@ -16,6 +18,10 @@ from .output import emit, table
     "--seed", type=options.Count(), default=0, show_default=True, help="Of the environment; the noise has no seed."
 )
 @click.option("--pin", help="sha256:... of the contract.")
+@click.option(
+    "--login", type=click.Path(exists=True), help="Issuer's folder, or key file, that signs for simulated users."
+)
+@click.option("--issuer", help="The address of the issuer, if neither the contract nor the collector says.")
 @click.option("--rate", type=float, help="Most users a second.")
 @click.option("--workers", type=options.Count(), default=4, show_default=True, help="Users at a time.")
 @click.option("--drop", type=click.FloatRange(0, 1), default=0.0, help="Share whose response is lost; they send again.")
@@ -29,6 +35,8 @@ def command(
     people: int,
     seed: int,
     pin: str | None,
+    login: str | None,
+    issuer: str | None,
     rate: float | None,
     workers: int,
     drop: float,
@@ -38,10 +46,13 @@ def command(
     as_json: bool,
 ) -> None:
     """Simulated users, each with a device of their own, against a running service: for staging and load."""
+    from ..lab.staging.admission import Applicant
     from ..lab.staging.visits import Manners, visit
 
     manners = Manners(drop=drop, slow=slow, repeat=repeat, hostile=hostile)
-    visits = visit(url, environment, people, seed=seed, pin=pin, rate=rate, workers=workers, manners=manners)
+    options_of_visit: dict[str, Any] = {"seed": seed, "pin": pin, "rate": rate, "workers": workers, "manners": manners}
+    credential = None if login is None else Applicant(login)
+    visits = visit(url, environment, people, **options_of_visit, credential=credential, issuer=issuer)
     if as_json:
         emit(visits.as_json())
         return

@@ -15,7 +15,8 @@ export async function readContract(bytes) {
   const hash = await sha256(bytes);
   const told = sensible(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   const tickets = told?.trust === "shuffle" || told?.trust === "joint" ? await import("./tickets.js") : null;
-  return { ...sensible(() => read(told, tickets)), hash, pin: `sha256:${hex(hash)}` };
+  const { admit, less } = told?.issuer ? await import("./tokens.js") : {};
+  return { ...sensible(() => read(told, tickets)), admit, less, hash, pin: `sha256:${hex(hash)}` };
 }
 
 function sensible(work) {
@@ -73,7 +74,7 @@ export function weaker(now, before) {
     return (one === null) !== (other === null) || one > other;
   };
   return (
-    now.trust !== before.trust || ["epsilon", "delta", "rho", "honest"].some(less) ||
+    before.less?.(now, before) || now.trust !== before.trust || ["epsilon", "delta", "rho", "honest"].some(less) ||
     next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
     (now.trust === "shuffle" && now.design.mechanism.loss.epsilon > before.design.mechanism.loss.epsilon) ||
     now.window.seconds < before.window.seconds || now.reports_per_person > before.reports_per_person

@@ -218,15 +218,17 @@ export class Device {
     const mark = [operator, toBase64(key), this.#url];
     const over = (memory, spent) => memory.head.ended || spent.some((one) => one.some((part, at) => part === mark[at]));
     const done = await this.#change(over);
-    const place = between && !done && (await this.#ticket(signal));
+    const token = (!done && (await this.contract.admit?.(this.contract, (work) => this.#change(work), this.#service, this.#at, this.#options, signal))) || "";
+    const place = between && !done && (await this.#ticket(signal, token));
     if (place === null) return null;
-    const id = hex(crypto.getRandomValues(new Uint8Array(16)));
+    const id = token.slice(0, 32) || hex(crypto.getRandomValues(new Uint8Array(16)));
     this.#live.set(id, await hold(id));
     const opened = await this.#change((memory, spent) => {
       if (over(memory, spent)) return null;
       spent.push(mark);
+      delete memory.admission;
       const windowed = window.seconds > 0;
-      return (memory.open = { ...place, id, windowed, due: now() + this.#delay(), round: this.round, law: this.#law });
+      return (memory.open = { ...place, id, windowed, due: now() + this.#delay(), round: this.round, law: this.#law, token });
     });
     if (opened) this.#beat(opened);
     else {
@@ -256,12 +258,12 @@ export class Device {
   }
 
   /** A place in a batch, and the policy that its people follow; null if there is none to have, and nothing is spent. */
-  async #ticket(signal) {
+  async #ticket(signal, token) {
     if (this.#behind) {
       this.#tell("offline", "The witness does not know the current round yet: no ticket is taken.");
       return null;
     }
-    const place = await this.#between().ticket(signal);
+    const place = await this.#between().ticket(signal, fromHex(token));
     if (!place) this.#tell("full", "All places are taken: the policy is followed, and nothing is sent.");
     else if (place.round !== this.round) {
       const found = await readRound(await this.#service.get(`/v1/rounds/${place.round}`, signal), this.contract);
@@ -282,8 +284,8 @@ export class Device {
     const { design, hash, parcel } = this.contract;
     const drawn = await this.#change((memory) => {
       if (memory.open?.id !== id) return null;
-      const { due, round, ticket, batch, law } = memory.open;
-      const body = ticket ? parcel(this.contract, memory.open, lived) : letter(fromHex(id), hash, round, respond(design, lived, law));
+      const { due, round, ticket, batch, law, token } = memory.open;
+      const body = ticket ? parcel(this.contract, memory.open, lived) : letter(fromHex(id), hash, round, respond(design, lived, law), fromHex(token));
       memory.letter = { due, batch, body: toBase64(body) };
       memory.open = null;
       return body;

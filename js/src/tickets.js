@@ -134,9 +134,9 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
   const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);
   return {
     /** A place in a batch; null if there is none left. */
-    ticket: (signal) =>
+    ticket: (signal, token) =>
       asked(signal, async (door) => {
-        const { status, told } = await door.post("/v1/tickets", MEDIA_TYPE, new Uint8Array(), signal);
+        const { status, told } = await door.post("/v1/tickets", "application/vnd.confide.token", token, signal);
         if (status === 410) return null;
         if (status !== 201) throw new Error(`no ticket: ${status}`);
         return readTicket(fromBase64(told.ticket), hash);

@@ -1,9 +1,12 @@
 /** Where the contract names an issuer: one token a person, blind RSA as RFC 9474 has it (RSABSSA-SHA384-PSS-Deterministic), bound to the contract as in RFC 9577. */
 
-import { fromBase64, sha256 } from "./contract.js";
+import { fromBase64, fromHex, hex, sha256, toBase64 } from "./contract.js";
 import { require } from "./question.js";
+import { reading } from "./wire.js";
 
-const [TYPE, SALT, HASH, EXPONENT] = [[0, 2], 48, 48, 65537n];
+const [TYPE, NONCE, SALT, HASH, EXPONENT] = [[0, 2], 32, 48, 48, 65537n];
+const REQUEST = "application/vnd.confide.token-request";
+const NEARBY = ["localhost", "127.0.0.1", "[::1]"];
 const RSA = { name: "RSA-PSS", hash: "SHA-384", saltLength: SALT };
 const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 const random = (size) => crypto.getRandomValues(new Uint8Array(size));
@@ -76,4 +79,36 @@ export async function signed({ issuer, hash }, nonce) {
   const context = await sha256(join(new TextEncoder().encode("confide.token/1\n"), hash, [0, 0, 0, 0]));
   const challenge = join(TYPE, [name.length >> 8, name.length & 255], name, [context.length], context, [0, 0]);
   return join(TYPE, nonce, await sha256(challenge), await sha256(fromBase64(issuer.key)));
+}
+
+/** Whether a contract admits people with less care than the one before, which named an issuer. */
+export const less = ({ issuer: now, operator }, { issuer: before }) => now?.key !== before.key || (now.name === operator && before.name !== operator);
+
+/**
+ * This person's token, in hexadecimal: the one that is kept, or that the issuer gives. What asks for it is kept first, so that after a lost answer the same
+ * bytes are sent again. Once it is used nothing of it is kept but what was sent.
+ */
+export async function admit(contract, change, collector, at, { credential, issuer: given }, signal) {
+  const { issuer, pin } = contract;
+  const key = await readKey(fromBase64(issuer.key));
+  require(key.size === 256 && issuer.name, "The contract does not say who its issuer is. Update it.");
+  const drawing = { pin, nonce: hex(random(NONCE)), salt: hex(random(SALT)), inverted: drawn(key).toString(16) };
+  const kept = await change((memory) => (memory.admission = memory.admission?.pin === pin ? memory.admission : drawing));
+  if (kept.token) return kept.token;
+  require(credential, "The service takes one token a person, and no credential was given. Join with one.");
+  const message = await signed(contract, fromHex(kept.nonce));
+  const inverted = BigInt(`0x${kept.inverted}`);
+  const blinded = toBase64(await blind(key, message, fromHex(kept.salt), inverted));
+  const where = new URL(issuer.address ?? given ?? reading(await collector.get("/v1/issuer", signal)).address);
+  require(
+    NEARBY.includes(where.hostname) || ((issuer.address ?? given) && where.protocol === "https:"),
+    "Neither the contract nor this page says where the issuer is, or not by https. Nothing is asked there.",
+  );
+  const asked = JSON.stringify({ contract: hex(contract.hash), credential: typeof credential === "function" ? await credential() : credential, blinded });
+  const { status, told } = await at(where.href).post("/v1/tokens", REQUEST, new TextEncoder().encode(asked), signal);
+  require(status !== 403 && status !== 409, `The issuer refuses: ${String(told.detail).slice(0, 200)}`);
+  if (status !== 201) throw new Error(`no token: ${status}`);
+  const token = kept.nonce + hex(await finalize(key, message, fromBase64(told.answer), inverted));
+  await change((memory) => memory.admission?.nonce === kept.nonce && (memory.admission = { pin, token }));
+  return token;
 }

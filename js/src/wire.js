@@ -110,8 +110,8 @@ export async function readLaw(bytes, name, { kind, rows, digest }) {
   return law;
 }
 
-export function letter(id, contract, round, report) {
-  const body = new Uint8Array([0x63, 0x66, 0x6c, 0x31, ...id, ...contract, 0, 0, 0, 0, ...report]);
+export function letter(id, contract, round, report, token) {
+  const body = new Uint8Array([0x63, 0x66, 0x6c, 0x31, ...id, ...contract, 0, 0, 0, 0, ...report, ...token]);
   new DataView(body.buffer).setUint32(52, round, true);
   return body;
 }

@@ -51,7 +51,9 @@ export async function openService(contract, changes = {}, keys = null) {
     answer: null,
     contract: bytes,
     /** Of the shuffler or the curator: who took what, the tickets that are left, and the batches that are closed, by their epoch. */
-    between: { address: "http://127.0.0.1:8001", epoch: 1, left: 100, issued: 0, parcels: [], closed: {}, status: 202, round: null },
+    between: { address: "http://127.0.0.1:8001", epoch: 1, left: 100, issued: 0, tokens: [], parcels: [], closed: {}, status: 202, round: null },
+    /** Of the issuer: what it was asked for, and how it answers. */
+    issuer: { address: "http://127.0.0.1:8002", asked: [], sign: () => new Response("", { status: 404 }) },
     /** Publishes a policy of one action, or of chances, as the next round or as another one. */
     async publish(action, more = {}, law = null) {
       const form = Array.isArray(action) ? 0 : 1;
@@ -99,6 +101,8 @@ export async function openService(contract, changes = {}, keys = null) {
       if (found.status === 0) throw new TypeError("nobody answers");
       if (credentials !== "omit") throw new Error("a device sends no cookies");
       if (origin === found.between.address) return found.beside(path, method, headers, body);
+      if (path === "/v1/issuer") return Response.json({ address: found.issuer.address });
+      if (origin === found.issuer.address) return found.issuer.sign(JSON.parse(new TextDecoder().decode(body)));
       if (path === "/v1/intermediary") return Response.json({ address: found.between.address });
       if (found.rounds[path.slice(11)] && path.startsWith("/v1/rounds/")) return new Response(found.rounds[path.slice(11)]);
       if (path === "/v1/contract") return new Response(found.contract);
@@ -120,13 +124,14 @@ export async function openService(contract, changes = {}, keys = null) {
       const closing = batch in between.closed ? batch : null;
       return Response.json({ batch, issued: between.issued, deadline: null, closing, epoch: between.closed[batch] ?? between.epoch });
     }
-    if (headers["content-type"] !== "application/vnd.confide.parcel") return new Response("", { status: 415 });
+    if (headers["content-type"] !== `application/vnd.confide.${path === "/v1/tickets" ? "token" : "parcel"}`) return new Response("", { status: 415 });
     if (path !== "/v1/tickets") {
       between.parcels.push([path, hex(body), between.epoch]);
       if (found.answer) return found.answer();
       return between.status === 202 ? Response.json({ epoch: between.epoch }, { status: 202 }) : problem(hash, between.status);
     }
     if (between.issued === between.left) return new Response("", { status: 410 });
+    between.tokens.push(hex(body));
     const ticket = new Uint8Array(64);
     ticket.set(bytesOf("cft1"));
     ticket.set(between.hash ?? fromHex(hash), 4);

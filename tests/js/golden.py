@@ -33,10 +33,12 @@ from confide.protocol.trusts.shuffle import local_guarantee
 from confide.service.contract import Contract, Ticket, weaker
 from confide.service.contract.encoding import to_base64
 from confide.service.contract.tickets import parcel
+from confide.service.contract.tokens import TokenRequest
 from tests.protocol.combinations import combinations
 from tests.service.contract.example import contract as plain_contract
 from tests.service.contract.hostile import unsound, written
 from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
+from tests.service.issuer.issuers import ISSUER, KEY
 
 PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
 SEED = 17
@@ -162,6 +164,7 @@ def contract(design: Design, **changes: Any) -> dict[str, Any]:
         "reports_per_person": 1,
         "window": {"seconds": 0.0},
         "operator": "The tea company",
+        "issuer": None,
         "key": base64.b64encode(bytes(32)).decode(),
         "successor": None,
         **changes,
@@ -424,6 +427,29 @@ def _successors() -> dict[str, Any]:
     return {"contracts": [one.data.decode() for one in made], "weaker": table}
 
 
+def _tokens(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Of contracts that name an issuer: what is signed, what the issuer sees, and the token. d: the issuer's private exponent."""
+    results = []
+    local, (shuffled, *_) = next(designs()), ticketed()
+    for made in (written_with_issuer(local), written_with_issuer(shuffled.design, intermediary=shuffled.intermediary)):
+        checker = made.tokens
+        assert checker is not None
+        request = TokenRequest(rng.bytes(32), rng.bytes(48), int.from_bytes(rng.bytes(255)))
+        blinded, modulus = request.blinded(checker), checker.key.modulus
+        token = request.token(checker, KEY.sign(blinded))
+        told = {"nonce": request.nonce, "salt": request.salt, "signed": checker.signed(request.nonce)}
+        told.update(inverted=pow(request.factor, -1, modulus).to_bytes(256), blinded=blinded, token=token)
+        texts = {name: value.hex() for name, value in told.items()}
+        results.append({"contract": made.data.decode(), "n": f"{modulus:x}", "d": f"{KEY.exponent:x}", **texts})
+    return results
+
+
+def written_with_issuer(design: Design, **options: Any) -> Contract:
+    """A contract that names the issuer of the tests."""
+    window = 0.0 if not options else 50.0
+    return plain_contract(design, issuer=ISSUER, window=window, **options)
+
+
 def _weak() -> list[str]:
     """Contracts that do not keep what they promise, by a part in a million, or that nobody can keep."""
     results = []
@@ -469,6 +495,7 @@ def vectors() -> dict[str, Any]:
         "sizes": _sizes(),
         "laws": _laws(rng),
         "successors": _successors(),
+        "tokens": _tokens(rng),
         "rfc9474": json.loads((PATH.parent / "rfc9474.json").read_text(encoding="ascii")),
     }
 

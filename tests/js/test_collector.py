@@ -93,7 +93,7 @@ def post(url: str, body: bytes) -> int:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
     folder = tmp_path_factory.mktemp("service") / "tea"
-    sizes = ("--states", "4", "--actions", "2", "--horizon", "5", "--epsilon", "2", "--people", "200")
+    sizes = ("--states", "4", "--actions", "2", "--horizon", "5", "--epsilon", "2", "--people", "200", "--open")
     quiet = {**os.environ, "NO_COLOR": "1"}
     subprocess.run(confide("service", "new", str(folder), *sizes, "--schedule", "batches:2"), check=True, env=quiet)
     with socket.socket() as free:

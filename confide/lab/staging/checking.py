@@ -10,6 +10,7 @@ from ...errors import PrivacyError
 from ...mdp import policies
 from ...protocol.design import Design
 from ...protocol.releases import reading
+from ...service.contract.admission import admission_lines, held_words
 from ...service.contract.contract import Contract
 from ...service.contract.folder import Folder
 from ...service.contract.heads import FIRST, Head, SignedHead
@@ -79,7 +80,13 @@ class StoredDocuments:
 
 
 def _promised(contract: Contract) -> dict[str, Any]:
-    return {"contract": contract.pin, "promise": str(contract.design.guarantee), "rounds": len(contract.ends)}
+    """What is said first: who may take part, then what is promised."""
+    first = {"admission": "; ".join(admission_lines(contract)) or f"one token a person, of {_issuer_name(contract)}"}
+    return {**first, "contract": contract.pin, "promise": held_words(contract), "rounds": len(contract.ends)}
+
+
+def _issuer_name(contract: Contract) -> str:
+    return "nobody" if contract.issuer is None else contract.issuer.name
 
 
 def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:

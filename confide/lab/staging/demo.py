@@ -15,12 +15,12 @@ from ...learning.planning import policy_value
 from ...mdp import policies
 from ...privacy import Schedule
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, Guarantee
-from ...service.collector.founding import make_service
 from ...service.contract.folder import Folder
 from ...service.contract.heads import SignedHead
 from ...service.contract.intermediary import BEYOND, SHUFFLER
 from ...service.device.chain import fetched
 from .. import environments
+from .admission import Applicant, make_admitting
 from .processes import Process
 from .visits import Visit, Visitors, visit
 
@@ -62,13 +62,12 @@ def demonstrate(
     world = environments.make(WORLD, HORIZON)
     assert world.model is not None
     with tempfile.TemporaryDirectory(prefix="confide-demo-") as place:
-        folder = make_service(
-            Path(place) / "demo", world.spec, PROMISES[trust], name="demo", labels=LABELS, **_options(trust, people)
-        )
+        contents: dict[str, Any] = {"spec": world.spec, "promise": PROMISES[trust], "name": "demo", "labels": LABELS}
+        folder = make_admitting(Path(place) / "demo", **contents, **_options(trust, people))
         with _processes(folder) as process:
             if on_served is not None:
                 on_served(process.url)
-            visitors = Visitors(process.url, WORLD)
+            visitors = Visitors(process.url, WORLD, credential=Applicant(folder.issuer_path))
             rows: list[dict[str, Any]] = []
             totals = Visit()
             rounds = len(visitors.contract.ends) - PLACES

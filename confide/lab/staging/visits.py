@@ -12,6 +12,7 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -88,8 +89,11 @@ class Visitors:
         pin: str | None = None,
         timeout: float = 10.0,
         transport: Transport | None = None,
+        credential: Callable[[], str] | None = None,
+        issuer: str | None = None,
     ) -> None:
-        """transport: how the service is reached, if not by HTTP."""
+        """transport: how the service is reached, if not by HTTP. credential: what each person shows the issuer of tokens, where the
+        contract names one; issuer: its address, where neither contract nor collector says."""
         self.transport = transport or Transport(url, timeout, keep=True)
         raw = chain.fetched(transport or Transport(url, timeout), "/v1/contract")
         self.contract = Contract.from_bytes(raw)
@@ -105,6 +109,13 @@ class Visitors:
         self._memory: dict[str, Any] = {"head": None}
         about = self.contract.intermediary
         self._between = None if about is None else TicketClient(self.transport, self.contract, about)
+        if self.contract.issuer is not None and credential is None:
+            raise InvalidInput(
+                "credential-missing",
+                "This service takes one token per user. Give the folder of its issuer, whose login.key signs for simulated users: "
+                "--login.",
+            )
+        self._admission: dict[str, Any] = {"credential": credential, "issuer": issuer}
 
     def round(self) -> dict[str, Any] | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""
@@ -134,7 +145,7 @@ class Visitors:
         with store.changing() as document:
             document["services"][self.transport.url] = {"head": self.round()}
         options: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
-        device = Device(self.transport, self.contract, store=store, **options)
+        device = Device(self.transport, self.contract, store=store, **options, **self._admission)
         episode = device.begin()
         walk(self.model, episode, rng)
         if random.random() < manners.hostile:
@@ -212,12 +223,14 @@ def visit(
     workers: int = 4,
     manners: Manners | None = None,
     visitors: Visitors | None = None,
+    credential: Callable[[], str] | None = None,
+    issuer: str | None = None,
 ) -> Visit:
     """Send so many simulated people to a service, some at a time, and return the outcomes of their letters."""
     logging.getLogger("confide.device").addHandler(logging.NullHandler())
     logging.getLogger("confide.device").propagate = False
     count = validation.integer("people", people, 1)
-    group = visitors or Visitors(url, environment, pin)
+    group = visitors or Visitors(url, environment, pin, credential=credential, issuer=issuer)
     group.wait()
     visits, began = Visit(), time.perf_counter()
     streams = np.random.SeedSequence(seed).spawn(count)

@@ -53,9 +53,14 @@ class Collector:
     """One process of a service: its store and threads, and the handler of each address."""
 
     def __init__(
-        self, folder: Folder, database: str | None = None, rate: float = RATE, intermediary: str | None = None
+        self,
+        folder: Folder,
+        database: str | None = None,
+        rate: float = RATE,
+        intermediary: str | None = None,
+        issuer: str | None = None,
     ) -> None:
-        """intermediary: the address of the shuffler or the curator, where the contract has one."""
+        """intermediary: the address of the shuffler or the curator, where the contract has one. issuer: of who issues tokens."""
         self.contract = folder.contract()
         private = folder.key(self.contract)
         self.store = CollectorStore(database or folder.database, self.contract)
@@ -72,10 +77,13 @@ class Collector:
         self._readiness = Readiness(self.store.touch, lambda: self.counter.last)
         self.documents = DocumentCache()
         self.limit = Limit(rate)
+        self.issuer_address = None if self.contract.issuer is None else self.contract.issuer.address or issuer
         self.leaving = self.ending.leaving
         self._token = folder.token()
         self._started = time.time()
-        self._openapi = json.dumps(document(None if self.intake is None else self.intake.longest)).encode()
+        self._openapi = json.dumps(
+            document(None if self.intake is None else self.intake.longest, self.contract.issuer is not None)
+        ).encode()
 
     def start(self) -> None:
         """Publish what is committed, where nobody else must confirm it, and begin to count."""
@@ -108,10 +116,11 @@ class Collector:
         return bool(self.closer.certificate)
 
     def elsewhere(self) -> list[str]:
-        """Where devices talk to besides: the addresses of the shuffler or the curator, where the contract has one."""
+        """Where devices talk to besides: the addresses of the shuffler or the curator, and of the issuer, where there are any."""
+        issuer = set() if self.issuer_address is None else {self.issuer_address}
         if self.remote is None or self.contract.intermediary is None:
-            return []
-        return sorted({self.remote.url, self.contract.intermediary.address or self.remote.url})
+            return sorted(issuer)
+        return sorted({self.remote.url, self.contract.intermediary.address or self.remote.url} | issuer)
 
     @property
     def current(self) -> int:
@@ -192,6 +201,15 @@ class Collector:
         answer = {"role": self.remote.role, "address": self.remote.url}
         return Response(json.dumps(answer), media_type=JSON, headers={"Cache-Control": "no-cache"})
 
+    async def issuer_page(self, request: Request) -> Response:
+        """Where the issuer of tokens is."""
+        if self.issuer_address is None:
+            raise Refused(
+                "path", "issuer-address-unknown", "Where the issuer is says the application that offers this service."
+            )
+        answer = json.dumps({"address": self.issuer_address})
+        return Response(answer, media_type=JSON, headers={"Cache-Control": "no-cache"})
+
     async def openapi_page(self, request: Request) -> Response:
         """The OpenAPI document."""
         return Response(self._openapi, media_type=JSON)
@@ -253,8 +271,10 @@ def routes(collector: Collector) -> list[Route]:
     """The routes of a collector: every address, and its handler."""
     reports = Route("/v1/reports", collector.report_endpoint, methods=["POST"])
     between = Route("/v1/intermediary", collector.intermediary_page, methods=["GET"])
+    issuer = Route("/v1/issuer", collector.issuer_page, methods=["GET"])
     return [
         reports if collector.remote is None else between,
+        *([] if collector.contract.issuer is None else [issuer]),
         Route("/v1/contract", collector.contract_page, methods=["GET"]),
         Route("/v1/rounds/current", collector.current_page, methods=["GET"]),
         Route("/v1/rounds/{number}", collector.head_page, methods=["GET"]),

@@ -1,4 +1,5 @@
-"""The curator of a joint contract as a child process, where nobody else runs one. The collector never loads what it loads."""
+"""The curator of a joint contract, and the issuer of tokens, as child processes, where nobody else runs them. The collector never
+loads what they load, nor holds their keys."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from pathlib import Path
 
 from ...errors import ConfideError, InvalidInput
 from ..contract.contract import Contract
+from ..contract.folder import Folder
 from ..contract.intermediary import CURATOR
 
-READY_LINE = "confide: curate serves "
+READY_LINE = "confide: {} serves "
 ENDING, PAUSE = 5.0, 1.0
 """Seconds that it has to end, and until it is started again."""
 
@@ -24,12 +26,18 @@ def needs_curator(contract: Contract) -> bool:
     return about is not None and about.role == CURATOR and about.address is None
 
 
-class CuratorProcess:
-    """One `confide curate`, started again when it dies, which ends when its parent does: then its input ends."""
+def needs_issuer(folder: Folder) -> bool:
+    """Whether a contract names an issuer and not its address, and the issuer that was made beside the folder is still there."""
+    issuer = folder.contract().issuer
+    return issuer is not None and issuer.address is None and folder.issuer_path.is_dir()
 
-    def __init__(self, folder: Path, database: str | None = None) -> None:
-        package = __name__.split(".")[0]
-        self._command = [sys.executable, "-P", "-m", package, "curate", str(folder), "--child"]
+
+class ChildProcess:
+    """One `confide curate` or `confide issue`, started again when it dies, which ends when its parent does: then its input ends."""
+
+    def __init__(self, verb: str, folder: Path, database: str | None = None, *options: str) -> None:
+        package, self._verb = __name__.split(".")[0], verb
+        self._command = [sys.executable, "-P", "-m", package, verb, str(folder), "--child", *options]
         if database is not None:
             self._command += ["--database", database]
         self._process: subprocess.Popen[bytes] | None = None
@@ -50,9 +58,9 @@ class CuratorProcess:
         for line in process.stderr:
             _pass_on(line)
             text = line.decode(errors="replace")
-            if text.startswith(READY_LINE):
+            if text.startswith(READY_LINE.format(self._verb)):
                 return text.rsplit(" ", 1)[1].strip()
-        raise InvalidInput("curator-not-started", "The curator did not start; what it said stands above.")
+        raise InvalidInput("child-not-started", f"confide {self._verb} did not start; what it said stands above.")
 
     def _watch(self, port: str) -> None:
         """Pass on what it logs until it ends, and start it again under the same address."""

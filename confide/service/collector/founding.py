@@ -22,6 +22,7 @@ from ..contract.contract import Contract, weaker
 from ..contract.files import write_whole
 from ..contract.folder import Folder
 from ..contract.intermediary import ROLES, Intermediary
+from ..contract.tokens import TokenIssuer
 from .adapters import MIXTURE, known_rewards
 
 WINDOW = 600.0
@@ -61,6 +62,8 @@ class ServiceChoices:
     """Whose devices take part: those in pages too, or any."""
     between: dict[str, Any] = field(default_factory=dict)
     """What else the contract is to say of its shuffler or its curator."""
+    issuer: TokenIssuer | None = None
+    """Who issues tokens, one a person; None leaves the service open to anybody."""
     features: MixtureFeatures | None = None
     """Of a linear mixture, by default one-hot."""
     rewards: Any = None
@@ -173,6 +176,7 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
         labels=chosen.labels,
         window=chosen.seconds,
         intermediary=chosen.intermediary(title, keys.public_key(private_between)),
+        issuer=chosen.issuer,
         version=1 if before is None else before.document["version"] + 1,
     )
     loss = "" if before is None else weaker(contract, before)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from ...errors import FormatError
 from ...protocol.releases.groups import Pile
 from ..contract.contract import Contract
-from ..contract.letters import Letter, letter_length
+from ..contract.letters import ID_BYTES, Letter, letter_length
+from ..contract.tokens import TOKEN_BYTES
 from ..http.problems import Refused
 from .store import Arrival
 
@@ -19,10 +20,12 @@ class Intake:
         """question_digests: the fingerprint of each round's question, where that changes from round to round."""
         self._digest, self._question_digests = contract.digest, question_digests
         self._pile = Pile(contract.design)
-        self.longest = letter_length(contract.design)
+        self._tokens = contract.tokens
+        self.longest = letter_length(contract.design) + (0 if self._tokens is None else TOKEN_BYTES)
 
     def read(self, body: bytes, current: int) -> Arrival:
         """Accept a letter, whose sender followed a round up to the current one; or refuse it."""
+        body, token = (body, b"") if self._tokens is None else (body[:-TOKEN_BYTES], body[-TOKEN_BYTES:])
         try:
             letter = Letter.from_bytes(body)
         except FormatError as error:
@@ -36,8 +39,23 @@ class Intake:
                 "round", "round-not-open", f"Rounds 1 to {current} were opened so far. This letter names another."
             )
         try:
-            return Arrival(
-                letter.id, self._pile.check(letter.report, self._question_digests.get(letter.round)), letter.round
-            )
+            report = self._pile.check(letter.report, self._question_digests.get(letter.round))
         except FormatError as error:
             raise Refused("report", error.code, str(error).rstrip(".") + ".") from error
+        self._check_token(letter.id, token)
+        return Arrival(letter.id, report, letter.round)
+
+    def _check_token(self, number: bytes, token: bytes) -> None:
+        """Refuse a letter without a token, where the contract names an issuer. Last of all, since it costs most."""
+        if self._tokens is None:
+            return
+        try:
+            nonce = self._tokens.nonce(token)
+        except FormatError as error:
+            raise Refused("admission", error.code, str(error)) from error
+        if nonce[:ID_BYTES] != number:
+            raise Refused(
+                "admission",
+                "token-of-other-letter",
+                "The letter's id is not that of its token. Take the id from the token.",
+            )

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...learning.learners.late import learn_late
 from ...mdp import Policy, policies
+from ..contract.admission import admission_lines, once
 from ..contract.contract import Contract
 from . import promises
 from .adapters import learner_of
@@ -104,7 +105,7 @@ class RoundLearner:
             "certificate": design.certificate("plain").as_json(),
             "reports_per_person": allowed,
             "with_reports": repeated,
-            "says": assumptions(contract),
+            "says": [*admission_lines(contract), *assumptions(contract)],
         }
         return [json.dumps(document).encode()]
 
@@ -115,8 +116,8 @@ def assumptions(contract: Contract) -> list[str]:
         return promises.assumptions(contract, contract.intermediary)
     sentences = [
         "every report is randomised on the device: the promise holds against the operator, whoever runs the collector",
-        "a device that runs this package sends one report to an operator, ever; reports are not authenticated, so a"
-        " person with many devices counts as many, each of which moves a cell by no more than an honest one",
+        f"a device that runs this package sends one report to an operator, ever; {once(contract)}; each moves a cell by no more "
+        "than an honest one",
         promises.STORIES,
         promises.ALONE,
         LATE_REPORTS,

@@ -9,16 +9,19 @@ from ..http import openapi
 from ..http.openapi import BYTES, JSON, described, posted
 
 
-def document(longest: int | None) -> dict[str, Any]:
-    """The OpenAPI document of a collector. longest: bytes of a letter, None where letters go to somebody else."""
+def document(longest: int | None, tokens: bool = False) -> dict[str, Any]:
+    """The OpenAPI document of a collector. longest: bytes of a letter, None where letters go to somebody else. tokens: whether
+    the contract names an issuer of them."""
     statuses = {"201": "Counted, and on disk.", "200": "Counted before."}
-    refusals = (409, 410, 413, 415, 422, 429, 503)
+    refusals = (*((403,) if tokens else ()), 409, 410, 413, 415, 422, 429, 503)
     letter = {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}}
     report = posted("Send a letter: one randomised report.", statuses, refusals, letter)
     endpoint = {"/v1/reports": report}
     operator = described("How it is doing, for the operator.", JSON, 401)
     if longest is None:
         endpoint = {"/v1/intermediary": described("Where the shuffler or the curator is.", JSON)}
+    if tokens:
+        endpoint["/v1/issuer"] = described("Where the issuer of tokens is.", JSON, 404)
     return openapi.document(
         "A confide collector",
         {

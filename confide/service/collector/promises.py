@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...privacy import Act, Guarantee, compose, true_guarantee
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.design import Design
+from ..contract.admission import once
 from ..contract.contract import Contract
 from ..contract.intermediary import CURATOR, Intermediary
 
@@ -78,8 +79,7 @@ def assumptions(contract: Contract, about: Intermediary) -> list[str]:
         f"published {about.publication:g} s later, whoever came",
         "the time at which a device sends is drawn before the episode begins, inside a window of "
         f"{contract.window:g} s; it sends what happened so far, finished or not",
-        "a device that runs this package takes one ticket of an operator, ever; people are not authenticated, so one with many "
-        "devices counts as many",
+        f"a device that runs this package takes one ticket of an operator, ever; {once(contract)}",
         STORIES,
         f"what was published is stored by collector and {about.role}, each of which refuses the other if it is behind; if both are "
         "restored together, a device or a witness that saw a later round refuses, and without either nobody notices",
@@ -99,15 +99,9 @@ def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
     mixing = contract.design.mixing
     assert mixing is not None
     alone = _local(contract.design)
-    sentences = [
+    return [
         f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
         f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits "
         "for the next deadline",
         f"against whoever runs the shuffler, and whoever it works with, {alone} holds: what devices keep by themselves",
     ]
-    if about.operator == contract.operator:
-        sentences.append(
-            f"shuffler and collector are run by the same operator, {about.operator}: against this operator only the local "
-            f"promise holds, {alone}"
-        )
-    return sentences

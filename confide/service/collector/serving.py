@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...errors import PrivacyError
 from ..contract.folder import Folder
 from ..http.serving import Endpoint, exclusive_lock, listen, log_to
-from .children import CuratorProcess, needs_curator
+from .children import ChildProcess, needs_curator, needs_issuer
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -37,11 +37,15 @@ def serve(
     database: str | None = None,
     *,
     intermediary: str | None = None,
+    issuer: str | None = None,
+    guests: bool = False,
     pages: Pages | None = None,
 ) -> None:
     """Serve a folder until SIGTERM or SIGINT. database: by default SQLite in the folder. pages: served besides.
 
-    intermediary: the address of the shuffler or the curator; without it a curator is started as a process of its own.
+    intermediary: the address of the shuffler or the curator; without it a curator is started as a process of its own. issuer: of
+    who issues tokens; without it the one that was made beside the folder is started as a process of its own, which admits guests
+    too if it should.
     """
     endpoint = endpoint or Endpoint()
     check_wall()
@@ -52,12 +56,16 @@ def serve(
     folder = Folder(Path(path))
     log_to("confide.collector")
     lock = exclusive_lock(folder.path) if database is None or database.startswith("sqlite") else None
-    child = None
+    child = issuing = None
     try:
         if intermediary is None and needs_curator(folder.contract()):
-            child = CuratorProcess(folder.path, database)
+            child = ChildProcess("curate", folder.path, database)
             intermediary = child.start()
-        collector = Collector(folder, database, RATE if endpoint.rate is None else endpoint.rate, intermediary)
+        if issuer is None and needs_issuer(folder):
+            issuing = ChildProcess("issue", folder.issuer_path, None, *(["--guests"] if guests else []))
+            issuer = issuing.start()
+        rate = RATE if endpoint.rate is None else endpoint.rate
+        collector = Collector(folder, database, rate, intermediary, issuer)
         if child is not None:
             child.refused = partial(
                 collector.ending.because, "The curator refuses to serve; what it said stands above."
@@ -70,7 +78,8 @@ def serve(
         app = application(collector, () if pages is None else pages(collector))
         listen(app, endpoint, http_protocol, collector.ending)
     finally:
-        if child is not None:
-            child.stop()
+        for process in (child, issuing):
+            if process is not None:
+                process.stop()
         if lock is not None:
             lock.close()

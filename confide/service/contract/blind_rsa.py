@@ -154,6 +154,7 @@ class PrivateKey:
 
     def __init__(self, key: RSAPrivateKey) -> None:
         self._numbers = key.private_numbers()
+        self.exponent = self._numbers.d
         self.public = PublicKey(_der(key.public_key())).check()
 
     @classmethod

@@ -21,6 +21,7 @@ from ...protocol.design import PAPER, Design
 from ...protocol.kinds.counts import MIDDLE
 from .encoding import from_base64, to_base64
 from .intermediary import ROLES, Intermediary
+from .tokens import TokenChecker, TokenIssuer
 
 SCHEMA = "confide.contract/1"
 MOST_BYTES = 1 << 24
@@ -42,6 +43,7 @@ _KEYS = {
     "reports_per_person",
     "window",
     "operator",
+    "issuer",
     "key",
     "successor",
 }
@@ -113,10 +115,12 @@ class Contract:
         window: float = 0.0,
         version: int = 1,
         intermediary: Intermediary | None = None,
+        issuer: TokenIssuer | None = None,
     ) -> Contract:
         """A new contract about a design. key: the collector's public one. window: seconds within which a report is sent.
 
-        intermediary: the shuffler or the curator, where the trust has one.
+        intermediary: the shuffler or the curator, where the trust has one. issuer: of tokens, one a person; None if anybody may
+        take part, as often as they like.
         """
         spec = design.question.spec
         document = {
@@ -129,6 +133,7 @@ class Contract:
             "reports_per_person": 1,
             "window": {"seconds": window},
             "operator": operator,
+            "issuer": None if issuer is None else issuer.to_json(),
             "key": to_base64(key),
             "successor": None,
         }
@@ -188,6 +193,17 @@ class Contract:
         entry = self.document.get("intermediary")
         return None if entry is None else Intermediary.from_json(entry, self.design, self.window)
 
+    @cached_property
+    def issuer(self) -> TokenIssuer | None:
+        """Who issues tokens, one a person; None if the service is open to anybody."""
+        entry = self.document["issuer"]
+        return None if entry is None else TokenIssuer.from_json(entry)
+
+    @cached_property
+    def tokens(self) -> TokenChecker | None:
+        """What checks tokens; None if the service is open to anybody."""
+        return None if self.issuer is None else TokenChecker.of(self.issuer, self.digest)
+
     def tickets(self, batch: int) -> int:
         """How many tickets fill a batch, where there are any."""
         if self.intermediary is not None and self.intermediary.tickets is not None:
@@ -233,6 +249,9 @@ def weaker(new: Contract, old: Contract) -> str:
             return f"its {between.role} is another"
         if between.operator == new.operator != earlier.operator:
             return f"its {between.role} is run by the collector's operator"
+    issuing = _weaker_issuer(new, old)
+    if issuing:
+        return issuing
     alone, before_alone = new.design.local_guarantee.epsilon, old.design.local_guarantee.epsilon
     if new.design.mixing is not None and alone is not None and before_alone is not None and alone > before_alone:
         return f"its devices by themselves keep epsilon {alone:g} instead of {before_alone:g}"
@@ -241,6 +260,18 @@ def weaker(new: Contract, old: Contract) -> str:
     if first["reports_per_person"] > other["reports_per_person"]:
         return "it asks for more reports of a person"
     return ""
+
+
+def _weaker_issuer(new: Contract, old: Contract) -> str:
+    """A sentence on how a contract admits people with less care than another; empty if it does not."""
+    now, before = new.issuer, old.issuer
+    if before is None:
+        return ""
+    if now is None:
+        return "it takes what comes without a token, so that one client may be many people"
+    if now.key != before.key:
+        return "its issuer is another"
+    return "its issuer is run by the collector's operator" if now.name == new.operator != before.name else ""
 
 
 def _check(document: dict[str, Any], design: Design) -> None:
@@ -263,6 +294,8 @@ def _check(document: dict[str, Any], design: Design) -> None:
     validation.between("window", document["window"]["seconds"], 0, 30 * 86400)
     if design.trust in ROLES:
         Intermediary.from_json(document["intermediary"], design, float(document["window"]["seconds"]))
+    if document["issuer"] is not None:
+        TokenIssuer.from_json(document["issuer"])
     learner = document["learner"]
     if not isinstance(learner["name"], str) or not isinstance(learner["options"], dict):
         raise ValueError("it does not name its learner")

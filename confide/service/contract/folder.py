@@ -37,6 +37,12 @@ class Folder:
         return self.path / "head.json"
 
     @property
+    def issuer_path(self) -> Path:
+        """The folder in which `service new` makes the issuer of tokens: beside this one, since another process keeps it."""
+        whole = self.path.resolve()
+        return whole.with_name(f"{whole.name}-issuer")
+
+    @property
     def database(self) -> str:
         """The address of the database if none is given."""
         return f"sqlite:///{(self.path / 'collector.db').resolve()}"

@@ -2,7 +2,8 @@
 
     "cfl1" | id (16) | contract (32) | round (4, little-endian) | report
 
-The id is drawn for each report and says nothing about whoever sends it.
+The id is drawn for each report and says nothing about whoever sends it. Where the contract names an issuer a token follows, and the
+id is the first half of its nonce: what is counted once by its id is also a token that is spent once.
 """
 
 from __future__ import annotations
@@ -43,5 +44,5 @@ class Letter:
 
 
 def letter_length(design: Design) -> int:
-    """How many bytes every letter has: it follows from the question and the mechanism."""
+    """How many bytes every letter has, without a token: it follows from the question and the mechanism."""
     return HEADER.size + report_length(design)

@@ -28,8 +28,8 @@ TYPE = 2
 NONCE_BYTES = 32
 TOKEN_BYTES = NONCE_BYTES + SIGNATURE_BYTES
 MEDIA_TYPE = "application/vnd.confide.token"
-REQUEST_TYPE, ANSWER_TYPE = "application/vnd.confide.token-request", "application/vnd.confide.token-answer"
-"""Of what is sent to an issuer, and of what comes back."""
+REQUEST_TYPE, MOST_REQUEST = "application/vnd.confide.token-request", 1 << 14
+"""Of what is sent to an issuer (JSON: the contract's digest, a credential, the blinded bytes), and how many bytes it may have."""
 _CONTEXT = b"confide.token/1\n"
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, rounded_up
 from ...protocol.outlook import people_needed, typical_error
 from ...protocol.releases import reading
+from ..contract.admission import admission_lines, held_guarantee
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
 from .worth import CONFIDENCE, worth
@@ -105,19 +106,21 @@ def standing(contract: Contract, head: SignedHead | None, people: int, refusals:
 
 def promise_in_words(contract: Contract) -> dict[str, Any]:
     """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
-    guarantee = contract.design.guarantee.as_json()
+    guarantee_shown = held_guarantee(contract)
+    guarantee = guarantee_shown.as_json()
     epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
     odds = math.exp(min(epsilon, 700.0))
     sure = math.ceil(1000 * odds / (1 + odds)) / 10
     sentence, how = _WHO.get(contract.design.trust, _WHO_ELSE)
     return {
+        "warnings": admission_lines(contract),
         "sentence": sentence,
         "kept": how,
         "sure": min(sure, 100.0),
         "odds": rounded_up(odds, 3),
         "epsilon": rounded_up(epsilon, 4),
         "delta": rounded_up(delta, 3) if delta else None,
-        "formal": str(contract.design.guarantee),
+        "formal": str(guarantee_shown),
         "reports": contract.document["reports_per_person"],
     }
 

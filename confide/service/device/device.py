@@ -24,7 +24,7 @@ from ...mechanisms.noise import NoiseSource
 from ..contract import answers
 from ..contract.contract import Contract
 from ..contract.encoding import from_base64, to_base64
-from ..contract.letters import MEDIA_TYPE
+from ..contract.letters import ID_BYTES, MEDIA_TYPE
 from . import chain, sending
 from .episode import Episode
 from .joining import find_contract
@@ -35,6 +35,7 @@ from .transport import HttpAnswer, Transport, Unreachable, bounded
 
 if TYPE_CHECKING:
     from .ticket_client import TicketClient
+    from .token_client import Credential
 
 
 class Device:
@@ -53,9 +54,11 @@ class Device:
         send: bool = True,
         clock: Callable[[], float] | None = None,
         between: TicketClient | None = None,
+        credential: Credential | None = None,
+        issuer: str | None = None,
     ) -> None:
         """contract: one that was checked. background: whether `finish` sends in a thread of its own; send: whether at all,
-        or only `flush` does. clock: seconds since 1970; one that nobody can put back, if it is left out.
+        or only `flush` does. clock: seconds since 1970, steady by default. credential, issuer: as in `join`.
         """
         self.transport, self.contract, self.witness = transport, contract, witness
         self.store: DeviceStore = FileStore() if store is None else store
@@ -66,6 +69,7 @@ class Device:
         self._policy: tuple[str, tuple[Policy, ...]] | None = None
         self._sending, self._persisting = threading.Lock(), threading.Lock()
         self._line = between
+        self._credential, self._issuer_address = credential, issuer
 
     @classmethod
     def join(
@@ -76,17 +80,21 @@ class Device:
         store: DeviceStore | None = None,
         listener: Listener | None = None,
         witness: str | None = None,
+        credential: Credential | None = None,
+        issuer: str | None = None,
         background: bool = True,
         timeout: float = 10.0,
     ) -> Device:
         """Join a service, or come back to it. One that could not join tells so, acts at random and sends nothing; only an
         address that is none is refused with an error.
 
-        pin: `sha256:...` of the contract. witness: an independent address that shows the same heads. timeout: seconds that this
-        and every later call may take in all.
+        pin: `sha256:...` of the contract. witness: an independent address that shows the same heads. credential: what this person
+        shows the issuer of tokens, where the contract names one: text, or a function that says it when it is needed. issuer: its
+        address, where the contract does not say. timeout: seconds that this and every later call may take in all.
         """
         seen = Transport(witness, timeout) if witness else None
         device = cls(Transport(url, timeout), store=store, listener=listener, witness=seen, background=background)
+        device._credential, device._issuer_address = credential, issuer
         device._enter(pin)
         return device
 
@@ -98,21 +106,24 @@ class Device:
     @bounded
     def _enter(self, pin: str | None) -> None:
         """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
-        known = self._memory(self.store.read())
+        known = self.memory(self.store.read())
         self.contract, new = find_contract(known, self.transport, pin, self.tell)
         if new and self.contract is not None:
             with self.store.changing() as document:
-                self._memory(document).update(contract=to_base64(self.contract.data), head=None)
+                self.memory(document).update(contract=to_base64(self.contract.data), head=None)
             self.refresh()
         elif self.contract is not None:
             self._later(self._catch_up)
+        if self.contract is not None and self._credential is not None:
+            self._later(self._admitted)  # now, so that when it is used says less about who it was issued to
 
-    def _memory(self, document: Document) -> dict[str, Any]:
+    def memory(self, document: Document) -> dict[str, Any]:
         """The part of the store's document about this service."""
         memory: dict[str, Any] = document["services"].setdefault(self.transport.url, {})
         return memory
 
-    def _mark(self) -> dict[str, str]:
+    def mark(self) -> dict[str, str]:
+        """What a report to this operator is remembered by as spent."""
         assert self.contract is not None
         key = to_base64(self.contract.key)
         return {"operator": self.contract.operator, "key": key, "url": self.transport.url}
@@ -126,7 +137,7 @@ class Device:
         if self.contract is None:
             return False
         try:
-            held = (memory := self._memory(self.store.read())).get("head")
+            held = (memory := self.memory(self.store.read())).get("head")
             current_round = following.current(self.transport, self.contract, memory, self.witness)
         except Unreachable as error:
             self.tell("offline", str(error))
@@ -140,7 +151,7 @@ class Device:
             return False
         if current_round is not None:
             with self.store.changing() as document:
-                memory = self._memory(document)
+                memory = self.memory(document)
                 if memory.get("head") in (None, held) or memory["head"]["round"] <= current_round["round"]:
                     memory["head"] = current_round
                     chain.remember(memory, self.contract, current_round["signed"])
@@ -149,7 +160,7 @@ class Device:
     def _forget(self, error: chain.Contradicted) -> None:
         """Keep the proof of two stories; follow a head no more that a witness, silent before, knows otherwise or not at all."""
         with self.store.changing() as document:
-            memory = self._memory(document)
+            memory = self.memory(document)
             chain.keep_proof(memory, error)
             if memory.get("head") and memory["head"]["digest"] == error.digest:
                 memory["head"] = None
@@ -157,7 +168,7 @@ class Device:
     @property
     def proof(self) -> list[str]:
         """Two signed heads that contradict each other, as they were served; empty if none were seen."""
-        return list(self._memory(self.store.read()).get("proof", ()))
+        return list(self.memory(self.store.read()).get("proof", ()))
 
     def begin(self) -> Episode:
         """An episode under the policy at hand. If this person's report was not spent yet, this spends it."""
@@ -168,23 +179,30 @@ class Device:
     def _opened(self) -> Episode | None:
         if self.contract is None:
             return None
-        token, ticket = "", dict[str, Any]()
-        document = self.store.read()
-        head: Any = self._memory(document).get("head")
-        may = not is_spent(document, self._mark()) and head is not None and not head["ended"]
+        token, ticket, admission, document = "", dict[str, Any](), "", self.store.read()
+        head: Any = self.memory(document).get("head")
+        may = not is_spent(document, self.mark()) and head is not None and not head["ended"]
+        if may and self.contract.issuer is not None:
+            admission = self._admitted() or ""
+            may = bool(admission)
         if may and self.contract.intermediary is not None:
-            ticket, head = self._ticket(head)
+            from .admitting import ticketed
+
+            ticket, head = ticketed(self, self._between(), head, from_base64(admission))
             may = bool(ticket)
         if may:
             with self.store.changing() as document:
-                if not is_spent(document, self._mark()):
-                    token = os.urandom(16).hex()
+                if not is_spent(document, self.mark()):
+                    token = (from_base64(admission) or os.urandom(ID_BYTES))[:ID_BYTES].hex()
                     self._held[token] = self.store.hold(token)
-                    document["spent"].append(self._mark())
+                    document["spent"].append(self.mark())
                     due = self._clock() + sending.delay(self.contract.window)
                     opened = {"token": token, "due": due, "round": head["round"], **ticket}
                     opened.update({name: head[name] for name in ("question",) if name in head})
-                    self._memory(document)["open"] = opened
+                    if admission and not ticket:
+                        opened["admission"] = admission
+                    self.memory(document).pop("admission", None)
+                    self.memory(document)["open"] = opened
         episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
         if token:
             self._live[token] = episode
@@ -192,33 +210,13 @@ class Device:
                 self._later(self._persist)
         return episode
 
-    def _ticket(self, head: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A ticket, if there is one to have, and the round that its batch follows; nothing is spent without both."""
-        from . import following
+    @quiet()
+    @bounded
+    def _admitted(self) -> str | None:
+        """This person's token, where the contract names an issuer: the one that is kept, or that the issuer gives."""
+        from .admitting import admitted
 
-        assert self.contract is not None
-        try:
-            if head.get("behind") and self.refresh():
-                head = self._memory(self.store.read())["head"] or head
-            if head.get("behind"):  # a ticket names a round that the witness may not know, and would be wasted
-                raise Unreachable(
-                    "round-unwitnessed-yet", "The witness does not know the current round yet: no ticket is taken."
-                )
-            ticket = self._between().ticket()
-            if ticket is None:
-                return {}, head
-            if ticket.round != head["round"]:
-                self.refresh()
-                head = self._memory(self.store.read())["head"] or head
-            memory = self._memory(self.store.read())
-            if ticket.round != head["round"]:
-                head = following.numbered(self.transport, self.contract, ticket.round, memory, self.witness)
-            return {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch}, head
-        except Unreachable as error:
-            self.tell("offline", str(error))
-        except ConfideError as error:
-            self.tell("refused", str(error))
-        return {}, head
+        return admitted(self, self._credential, self._issuer_address)
 
     def _between(self) -> TicketClient:
         """The client of the shuffler or the curator."""
@@ -286,10 +284,10 @@ class Device:
 
     def _waiting(self) -> dict[str, Any]:
         """The part of the store's document about this service, with times that will come."""
-        memory = self._memory(self.store.read())
+        memory = self.memory(self.store.read())
         if self.contract is not None and sending.put_right(memory, self._clock(), self.contract.window):
             with self.store.changing() as document:
-                memory = self._memory(document)
+                memory = self.memory(document)
                 sending.put_right(memory, self._clock(), self.contract.window)
         return memory
 
@@ -305,7 +303,7 @@ class Device:
         contract = self.contract
         assert contract is not None
         with self.store.changing() as document:
-            memory = self._memory(document)
+            memory = self.memory(document)
             opened = memory.get("open")
             if opened is None or opened["token"] != token:
                 return
@@ -365,7 +363,7 @@ class Device:
             standing = {"closing": None, "epoch": waiting["epoch"]}
         again = now + sending.look(self.contract.intermediary.patience)
         with self.store.changing() as document:
-            return sending.note_standing(self._memory(document), standing, waiting["epoch"], again)
+            return sending.note_standing(self.memory(document), standing, waiting["epoch"], again)
 
     def _send(self, waiting: dict[str, Any], now: float) -> bool:
         """One attempt with the bytes that were drawn; they are dropped when they are counted, or never can be."""
@@ -378,7 +376,7 @@ class Device:
             self.tell("offline", str(error))
         done = verdict != answers.UNKNOWN
         with self.store.changing() as document:
-            memory = self._memory(document)
+            memory = self.memory(document)
             if memory.get("letter") is None or memory["letter"]["body"] != waiting["body"]:
                 return True
             if done:

@@ -23,7 +23,8 @@ def message(contract: Contract, opened: dict[str, Any], lived: Trajectory, noise
     response = respond(design, question, lived, device_noise(noise), batch=group)
     if intermediary is None:
         number = bytes.fromhex(opened["token"])
-        return Letter(number, contract.digest, opened["round"], response.to_bytes(design)).to_bytes()
+        letter = Letter(number, contract.digest, opened["round"], response.to_bytes(design)).to_bytes()
+        return letter + from_base64(opened.get("admission", ""))
     from ..contract.tickets import parcel
 
     ticket = from_base64(opened["ticket"])

@@ -11,6 +11,7 @@ from ..contract.contract import Contract
 from ..contract.encoding import from_base64
 from ..contract.intermediary import CURATOR, Intermediary
 from ..contract.tickets import MEDIA_TYPE, Ticket
+from ..contract.tokens import MEDIA_TYPE as TOKEN_TYPE
 from .chain import fetched
 from .transport import LOOPBACK, HttpAnswer, Transport, Unreachable
 
@@ -42,9 +43,10 @@ class TicketClient:
             self._all.append(self._line)
         return self._line
 
-    def ticket(self) -> Ticket | None:
-        """A place in a batch; None if there are none left."""
-        answer = self._reached().post("/v1/tickets", b"", MEDIA_TYPE)
+    def ticket(self, token: bytes = b"") -> Ticket | None:
+        """A place in a batch; None if there are none left. token: this person's, where the contract names an issuer; the same one
+        always gets the same place."""
+        answer = self._reached().post("/v1/tickets", token, TOKEN_TYPE)
         if answer.status == 410:
             return None
         if answer.status != 201:

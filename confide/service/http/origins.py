@@ -21,6 +21,8 @@ OPEN = (
     "/v1/reports",
     "/v1/intermediary",
     "/v1/tickets",
+    "/v1/tokens",
+    "/v1/issuer",
     "/v1/episodes",
     "/v1/batches/",
 )

@@ -12,6 +12,9 @@ STATUSES = {
     "http": 400,
     "token": 401,
     "slow": 408,
+    "login": 403,
+    "issued": 403,
+    "admission": 403,
     "garbage": 422,
     "report": 422,
     "round": 422,
@@ -33,6 +36,7 @@ STATUSES = {
 TITLES = {
     400: "not understood",
     401: "the operator's token is needed",
+    403: "not admitted",
     404: "not here",
     405: "another verb is needed",
     408: "too slow",

@@ -8,7 +8,9 @@ import fcntl
 import json
 import logging
 import os
+import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -161,6 +163,17 @@ def exclusive_lock(folder: Path, name: str = "lock") -> Any:
             "service-served-already", f"Another process serves {folder}. Stop it, or give both one Postgres --database."
         ) from error
     return lock
+
+
+def end_with_parent() -> None:
+    """End this process when its standard input ends, as a parent's death makes it."""
+
+    def wait() -> None:
+        while sys.stdin.buffer.read(1 << 12):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def log_to(name: str) -> None:

@@ -24,6 +24,8 @@ from ..contract.encoding import to_base64
 from ..contract.exchange import MOST_BYTES, PeerHeads, Restored
 from ..contract.intermediary import CURATOR
 from ..contract.tickets import FORM, MEDIA_TYPE
+from ..contract.tokens import MEDIA_TYPE as TOKEN_TYPE
+from ..contract.tokens import TOKEN_BYTES
 from ..http.application import (
     check_rate,
     health_page,
@@ -102,7 +104,7 @@ class IntermediaryServer:
         self._limit = Limit(rate)
         self._inside: Counter[str] = Counter()
         self._longest = FORM.size + manager.open_batches.longest
-        self._openapi = json.dumps(document(self.role, self._longest)).encode()
+        self._openapi = json.dumps(document(self.role, self._longest, manager.contract.tokens is not None)).encode()
 
     def start(self) -> None:
         """Take the lease, or wait for it; then begin an epoch, and take parcels."""
@@ -122,13 +124,14 @@ class IntermediaryServer:
         return Response(self.manager.contract.data, media_type=JSON)
 
     async def ticket_endpoint(self, request: Request) -> Response:
-        """Issue a ticket, which is a place in a batch, to whoever asks."""
+        """Issue a ticket, which is a place in a batch: one a token, or to whoever asks where the contract names no issuer."""
         self._check_alive()
         check_rate(request, self._limit)
         if not (self.manager.confirmed or self.manager.ended):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
+        nonce = await self._nonce(request)
         try:
-            ticket = await self._tickets.outcome(None)
+            ticket = await self._tickets.outcome(nonce)
         except Busy:
             raise Refused("busy", "tickets-busy", "More people wait than can be served soon.", RETRY) from None
         except NotYet as error:
@@ -141,6 +144,17 @@ class IntermediaryServer:
             raise Refused("ended", "tickets-used-up", "All tickets were issued.")
         answer = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
         return self._json({**answer, "epoch": self.manager.epoch}, 201)
+
+    async def _nonce(self, request: Request) -> bytes | None:
+        """The nonce of the token that was sent; None where the contract names no issuer."""
+        checker = self.manager.contract.tokens
+        if checker is None:
+            return None
+        token = await read_submission(request, TOKEN_TYPE, TOKEN_BYTES)
+        try:
+            return checker.nonce(token)
+        except FormatError as error:
+            raise Refused("admission", error.code, str(error)) from None
 
     async def submission_endpoint(self, request: Request) -> Response:
         """Take the parcel of a ticket holder: 202 and the epoch, for which alone it is taken."""

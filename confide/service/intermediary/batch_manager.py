@@ -183,13 +183,14 @@ class BatchManager:
         """How many batches are to be closed in all."""
         return len(self.contract.ends)
 
-    def issue(self, number: int) -> list[Ticket | None]:
-        """Issue so many tickets; None for those who come after the last batch."""
+    def issue(self, wanted: Sequence[bytes | None]) -> list[Ticket | None]:
+        """Issue a ticket to each, by the nonce of their token where the contract names an issuer; None for those who come after
+        the last batch."""
         if self.ended:
-            return [None] * number
+            return [None] * len(wanted)
         if not self.confirmed:
             raise NotYet("rounds-unconfirmed", UNCONFIRMED)
-        places = self._turn(lambda: self.store.issue(number, self.rounds + len(self._extended), self.clock()))
+        places = self._turn(lambda: self.store.issue(wanted, self.rounds + len(self._extended), self.clock()))
         self.look()
         return [None if place is None else self._ticket(place) for place in places]
 
@@ -207,9 +208,9 @@ class BatchManager:
     def _ticket(self, place: Place) -> Ticket:
         return Ticket(self.contract.digest, *place).issued(self.keys.tickets)
 
-    def count(self, wanted: Sequence[object]) -> list[Ticket | None]:
+    def count(self, wanted: Sequence[bytes | None]) -> list[Ticket | None]:
         """Issue a ticket for each of those who wait; `GroupCommitter` commits groups by this name."""
-        return self.issue(len(wanted))
+        return self.issue(wanted)
 
     def look(self) -> None:
         """Learn from the store which batches are full."""

@@ -32,6 +32,17 @@ batches = Table(
 )
 """Which round's policy a batch follows, when its last ticket was issued, and which closing was its own."""
 
+spent = Table(
+    "spent",
+    TABLES,
+    Column("nonce", LargeBinary(32), primary_key=True),
+    Column("batch", Integer, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Tokens that were spent, by their nonce, which no issuer has seen, and the one place that each was given."""
+
 closings = Table(
     "closings",
     TABLES,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from ...protocol.design import Design
-from ..http.serving import Endpoint, exclusive_lock, listen, log_to
+from ..http.serving import Endpoint, end_with_parent, exclusive_lock, listen, log_to
 from .folder import RoleFolder
 from .open_batches import OpenBatches
 
@@ -38,7 +35,7 @@ def serve(
     lock = exclusive_lock(folder.path, f"{role}.lock") if database is None or database.startswith("sqlite") else None
     manager = BatchManager(folder, hold(folder.contract().design), database)
     if child:
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        end_with_parent()
     try:
         server = IntermediaryServer(manager, RATE if endpoint.rate is None else endpoint.rate)
 
@@ -58,9 +55,3 @@ def serve(
 
 def _loop() -> asyncio.AbstractEventLoop:
     return asyncio.SelectorEventLoop()
-
-
-def _end_with_parent() -> None:
-    while sys.stdin.buffer.read(1 << 12):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)

@@ -8,7 +8,7 @@ and a published value is never drawn again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -19,7 +19,7 @@ from ..contract.closings import SignedClosing
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
 from ..http import databases
-from .schema import TABLES, VERSION, announced, batches, closings, desk, lease
+from .schema import TABLES, VERSION, announced, batches, closings, desk, lease, spent
 
 
 class Superseded(ConfideError):
@@ -138,12 +138,36 @@ class BatchStore:
                 )
             yield connection, row
 
-    def issue(self, number: int, last_batch: int, now: float) -> list[Place | None]:
-        """Issue so many places, one after the other, up to the last batch; None for whoever comes after that."""
-        places: list[Place | None] = []
+    def issue(self, wanted: Sequence[bytes | None], last_batch: int, now: float) -> list[Place | None]:
+        """Issue a place for each who wants one, in turn, up to the last batch; None for whoever comes after that.
+
+        wanted: nonces of tokens, where the contract names an issuer, else None. Each is spent in this transaction, on one place:
+        who asks again with it is given the same one.
+        """
         with self._turn() as (connection, row):
             if not row.round:
                 raise NotYet("first-round-not-open", "The collector has not opened its first round yet.")
+            nonces = list(dict.fromkeys(nonce for nonce in wanted if nonce is not None))
+            query = select(spent).where(spent.c.nonce.in_(nonces))
+            given = {bytes(one[0]): Place(*one[1:]) for one in connection.execute(query)} if nonces else {}
+            fresh = [nonce for nonce in nonces if nonce not in given]
+            places = self._next_places(
+                connection, row, len(fresh) + sum(nonce is None for nonce in wanted), last_batch, now
+            )
+            new = dict(zip(fresh, places, strict=False))
+            rows = [{"nonce": nonce, **place._asdict()} for nonce, place in new.items()]
+            if rows:
+                connection.execute(insert(spent), rows)
+        given.update(new)
+        unnamed = iter(places[len(fresh) :])
+        return [next(unnamed, None) if nonce is None else given.get(nonce) for nonce in wanted]
+
+    def _next_places(
+        self, connection: Connection, row: Row[Any], number: int, last_batch: int, now: float
+    ) -> list[Place]:
+        """The next free places, so many or as many as there are."""
+        places: list[Place] = []
+        if number:
             batch, place = int(row.batch), int(row.place)
             newest = int(row.round)
             begun = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar() is not None
@@ -158,7 +182,7 @@ class BatchStore:
                     batch, place, begun = batch + 1, 0, False
             if places:
                 connection.execute(update(desk).values(batch=batch, place=place))
-        return places + [None] * (number - len(places))
+        return places
 
     def announced(self) -> SignedHead | None:
         """The newest head that the collector has shown."""

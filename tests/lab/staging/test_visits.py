@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,14 +145,16 @@ def test_a_service_learns_what_simulate_would_learn_from_the_same_sums(tmp_path:
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(tmp_path / "tea")
-    new = ["service", "new", folder, "--states", "3", "--actions", "2", "--horizon", "6", "--people", "100"]
+    new = ["service", "new", folder, "--states", "3", "--actions", "2", "--horizon", "6", "--people", "100", "--open"]
     assert run([*new, "--epsilon", "4", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
+    assert made["open"] and made["issuer"] is None
     assert made["pin"].startswith("sha256:") and made["rounds"] == 100
     assert run([*new, "--epsilon", "4"]) == 2
     assert "not empty" in capsys.readouterr().err
     assert run(["service", "check", folder]) == 0
-    assert "4-DP, local" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "4-DP, local" in printed and "OPEN" in printed.splitlines()[1], "who may take part is said first"
     from confide.service.contract.folder import Folder
 
     with running(Folder(Path(folder))) as service:
@@ -212,3 +217,48 @@ def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest
     ]
     assert run([*new, "--trust", "central", "--epsilon", "1", "--delta", "1e-6"]) == 2
     assert "trust local" in capsys.readouterr().err
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("trust", ["local", "joint"])
+def test_one_command_serves_with_tokens_and_nothing_links_issue_and_use(tmp_path: Path, trust: str) -> None:
+    """`serve` starts the issuer beside the folder; then every file and log line of both sides is read."""
+    from confide.lab.staging.admission import Applicant, make_admitting
+    from confide.lab.staging.processes import Process
+    from confide.mdp import Spec
+    from confide.privacy import Guarantee, Schedule
+    from confide.service.device import token_client
+
+    promise = Guarantee("local", 4.0) if trust == "local" else Guarantee("joint", 1.0, 1e-6)
+    times = {} if trust == "local" else {"window": 2.0, "between": {"publication": 0.5, "deadline": 2.0}}
+    choices = {"people": 40, "schedule": Schedule.batches(40, 2), **times}
+    folder = make_admitting(tmp_path / "tea", spec=Spec(3, 2, 6), promise=promise, **choices)
+    issuer = folder.issuer_path
+    asked: list[tuple[bytes, bytes]] = []
+    plain = token_client.TokenClient.token
+
+    def heard(self: Any, request: Any) -> bytes:
+        token = plain(self, request)
+        asked.append((request.blinded(self._contract.tokens), token))
+        return token
+
+    process = Process(folder.path).start(240.0)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(token_client.TokenClient, "token", heard)
+            visits = visit(process.url, WORLD, 6, credential=Applicant(issuer))
+        assert visits.as_json()["counted"] == 6
+        log = process.log_text().encode()
+    finally:
+        process.stop()
+    assert len(asked) == 6
+    used = b"".join(file.read_bytes() for file in folder.path.rglob("*") if file.is_file())
+    issued = b"".join(file.read_bytes() for file in issuer.rglob("*") if file.is_file())
+    for blinded, token in asked:
+        spent, seen = (token[:16], token[:32], token[32:]), (blinded, hashlib.sha256(blinded).digest())
+        assert token[:16] in used and seen[1] in issued, "what each side must keep"
+        for secret in spent:
+            assert not any(form in issued + log for form in (secret, secret.hex().encode(), base64.b64encode(secret)))
+        for shown in seen:
+            assert not any(form in used + log for form in (shown, shown.hex().encode(), base64.b64encode(shown)))
+    assert b"visitor-" not in used + issued + log

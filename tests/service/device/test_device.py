@@ -425,7 +425,7 @@ class Redrawing(Device):
         done = super()._send(waiting, now)
         if not done:
             with self.store.changing() as document:
-                memory = self._memory(document)
+                memory = self.memory(document)
                 memory["open"] = {"token": waiting["token"], "due": 0.0, "round": 1}
             self._draw(waiting["token"], Device.begin(self).lived())
         return done
@@ -442,7 +442,7 @@ def check_same_bytes(kind: type[Device], fake: Fake) -> None:
     for _ in range(12):
         now[0] += 10_000.0
         with device.store.changing() as document:
-            letter = device._memory(document)["letter"]
+            letter = device.memory(document)["letter"]
             if letter is not None:
                 from confide.service.contract.encoding import from_base64
 

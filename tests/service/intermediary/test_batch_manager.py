@@ -170,7 +170,7 @@ def test_of_two_that_race_one_closes(tmp_path: Path, made: Contract) -> None:
         old.step()
     assert not old.holds and young.step()
     with pytest.raises(NotYet):
-        old.issue(1)
+        old.issue([None])
     signed = young.public_closing(1)
     assert signed.closing.epoch == 2 and young.store.newest().number == 1
 
@@ -244,7 +244,7 @@ def test_a_counter_goes_on_after_a_restart_between_batches(tmp_path: Path, mecha
         users.append(release_bytes.from_bytes(published(office, number)[1]).users)
         office.store.close_connections()
     assert users == [5, 10, 15]
-    assert office_of(tmp_path, made, clock).issue(2) == [None, None]
+    assert office_of(tmp_path, made, clock).issue([None, None]) == [None, None]
 
 
 def test_noise_that_was_not_committed_is_drawn_anew(

@@ -83,7 +83,7 @@ def test_nothing_happens_before_the_collector_has_confirmed(tmp_path: Path, made
     assert again.begin() and not again.confirmed
     clock.now += DEADLINE + PATIENCE + PUBLICATION
     with pytest.raises(NotYet):
-        again.issue(1)
+        again.issue([None])
     assert not again.step() and again.store.newest() is None
     confirm(again)
     assert again.confirmed

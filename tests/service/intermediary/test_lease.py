@@ -70,7 +70,7 @@ def test_one_holds_it_as_long_as_it_is_renewed(two: Two) -> None:
     waiting = two.offices[1]
     assert waiting.exchange(PeerHeads()) == PeerHeads(holder="http://127.0.0.1:0")
     with pytest.raises(NotYet):
-        waiting.issue(1)
+        waiting.issue([None])
 
 
 def test_one_that_is_not_renewed_is_taken_over_and_the_frozen_one_does_no_harm(two: Two) -> None:

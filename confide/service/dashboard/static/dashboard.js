@@ -32,7 +32,9 @@ function showContract() {
   put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what anybody may read.`);
 }
 
-function showPromise({ sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
+function showPromise({ warnings, sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
+  $("warnings").replaceChildren(...warnings.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+  $("warnings").hidden = !warnings.length;
   put("promise-title", sentence);
   put("promise-more", kept);
   put("odds-value", `${sure} %`);

@@ -1,0 +1,33 @@
+"""`confide issue`: runs the issuer of a service's tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+from .output import note
+
+
+@click.command("issue")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@options.endpoint(8002, "Requests a second from one address.")
+@click.option(
+    "--names", type=click.Path(exists=True, dir_okay=False), help="A list of names or invitations, one a line."
+)
+@click.option("--guests", is_flag=True, help="Admit anybody, any number of times: for trying it out only.")
+@click.option("--database", help="postgresql://user@host/name; by default SQLite in FOLDER.")
+@click.option("--child", is_flag=True, hidden=True)
+def command(folder: str, names: str | None, guests: bool, database: str | None, child: bool, **listening: Any) -> None:
+    """Issue one token a person, signed blindly, until stopped.
+
+    FOLDER is what `confide service new` made beside the service's. Who a person is says the application: it signs an assertion for
+    whoever is logged in, with the key in FOLDER/login.key; or --names lists what people show. Its operator must not be the
+    collector's: who has its key can be any number of people.
+    """
+    from ..service.http.serving import Endpoint
+    from ..service.issuer.serving import login_of, serve
+
+    endpoint = Endpoint(**listening, ready=lambda url: note(f"confide: issue serves {folder} on {url}"))
+    serve(folder, endpoint, login_of(folder, names, guests), database=database, child=child)

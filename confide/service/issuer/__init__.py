@@ -1,0 +1,1 @@
+"""The issuer: knows people, and signs one token a person blindly. It is never the collector, and loads nothing of it."""

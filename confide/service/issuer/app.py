@@ -1,0 +1,151 @@
+"""An issuer as a web application: who shows a credential gets one blind signature, for the contract that is served."""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from ...errors import FormatError
+from ..contract.encoding import from_base64, to_base64
+from ..contract.tokens import MOST_REQUEST, REQUEST_TYPE
+from ..http import openapi
+from ..http.application import (
+    check_rate,
+    health_page,
+    in_thread,
+    read_submission,
+    refusal_response,
+    web_application,
+)
+from ..http.limits import RATE, Limit
+from ..http.openapi import JSON, METRICS, posted
+from ..http.problems import Refused
+from ..http.serving import Ending
+from .folder import IssuerFolder
+from .logins import Login
+from .store import IssuedStore
+
+LOG = logging.getLogger("confide.issuer")
+
+
+class IssuerServer:
+    """The handlers of an issuer. It writes no line about a person, and counts what it issued only."""
+
+    def __init__(self, folder: IssuerFolder, login: Login, database: str | None = None, rate: float = RATE) -> None:
+        self.contract = folder.contract()
+        self._key, self._login = folder.key(), login
+        self._store = IssuedStore(database or folder.database, folder.secret())
+        self._limit = Limit(rate)
+        self.ending = Ending()
+        self._signed = 0
+        self._openapi = json.dumps(document()).encode()
+
+    def start(self) -> None:
+        """Make the tables."""
+        self._store.prepare()
+
+    def stop(self) -> None:
+        """Close the database."""
+        self._store.close()
+
+    async def token_endpoint(self, request: Request) -> Response:
+        """Sign blinded bytes for a person who has had none signed, or the same ones."""
+        check_rate(request, self._limit)
+        contract, credential, blinded = _read(await read_submission(request, REQUEST_TYPE, MOST_REQUEST))
+        if contract != self.contract.digest.hex():
+            raise Refused("contract", "token-of-other-contract", "Tokens are issued here for another contract.")
+        answer = await in_thread(partial(self._granted, credential, blinded))
+        return Response(json.dumps({"answer": to_base64(answer)}), 201, {"Cache-Control": "no-store"}, media_type=JSON)
+
+    def _granted(self, credential: str, blinded: bytes) -> bytes:
+        name = self._login.person(credential)
+        if name is None or not self._login.admitted(name):
+            raise Refused(
+                "login", "credential-unknown", "This credential is not known here. Log in where the service is offered."
+            )
+        try:
+            answer = self._key.sign(blinded)
+        except FormatError as error:
+            raise Refused("garbage", error.code, str(error)) from None
+        if not self._store.grant(self.contract.digest, name, blinded):
+            raise Refused("issued", "token-already-issued", "This person has a token, and there is one for each.")
+        self._signed += 1
+        return answer
+
+    async def contract_page(self, request: Request) -> Response:
+        """The contract, byte for byte."""
+        return Response(self.contract.data, media_type=JSON)
+
+    async def openapi_page(self, request: Request) -> Response:
+        """The OpenAPI document."""
+        return Response(self._openapi, media_type=JSON)
+
+    async def metrics_page(self, request: Request) -> Response:
+        """How many tokens this process signed."""
+        text = f"# TYPE confide_tokens_signed counter\nconfide_tokens_signed {self._signed}\n"
+        return Response(text, media_type=METRICS)
+
+    async def ready_page(self, request: Request) -> Response:
+        """Answers once the tables are there."""
+        return PlainTextResponse("ready\n")
+
+    def refused(self, error: Refused) -> Response:
+        """The response to a refused request."""
+        return refusal_response(error, self.contract)
+
+
+def _read(body: bytes) -> tuple[str, str, bytes]:
+    """The contract, the credential and the blinded bytes of a request."""
+    try:
+        told = json.loads(body)
+        contract, credential, blinded = told["contract"], told["credential"], from_base64(told["blinded"])
+        if not (isinstance(contract, str) and isinstance(credential, str)):
+            raise ValueError
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise Refused(
+            "garbage", "token-request-form", "A request has a contract, a credential and blinded bytes, in JSON."
+        ) from None
+    return contract, credential, blinded
+
+
+def application(folder: str | Path, login: Login, database: str | None = None) -> Any:
+    """The web application of an issuer (ASGI), for an application that serves it under its own login."""
+    return application_of(IssuerServer(IssuerFolder(Path(folder)), login, database))
+
+
+def application_of(server: IssuerServer) -> Any:
+    """The web application of an issuer."""
+    return web_application(server, routes(server))
+
+
+def routes(server: IssuerServer) -> list[Route]:
+    """The routes of an issuer: every address, and its handler."""
+    return [
+        Route("/v1/tokens", server.token_endpoint, methods=["POST"]),
+        Route("/v1/contract", server.contract_page, methods=["GET"]),
+        Route("/v1/openapi.json", server.openapi_page, methods=["GET"]),
+        Route("/metrics", server.metrics_page, methods=["GET"]),
+        Route("/healthz", health_page, methods=["GET"]),
+        Route("/readyz", server.ready_page, methods=["GET"]),
+    ]
+
+
+def document() -> dict[str, Any]:
+    """The OpenAPI document of an issuer."""
+    token = posted(
+        "Have blinded bytes signed: one token a person.",
+        {"201": "The blind signature."},
+        (403, 409, 413, 415, 422, 429, 503),
+        {REQUEST_TYPE: {"schema": {"type": "object", "required": ["contract", "credential", "blinded"]}}},
+    )
+    paths = {"/v1/tokens": token}
+    return openapi.document(
+        "A confide issuer", paths, metrics="How many tokens were signed.", ready="Whether it signs."
+    )
