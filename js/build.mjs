@@ -32,7 +32,7 @@ export function pieces() {
     const wanted = [...text.matchAll(/^import \{ (.*) \} from "\.\/(\w+)\.js";\n/gm)].filter(([, , from]) => !names.includes(from)).flatMap(([, what]) => what.split(", "));
     text = text.replace(/^import \{ .*\n/gm, "").replaceAll("./tickets.js", "./confide-tickets.js").replaceAll("./tokens.js", "./confide-tokens.js");
     text = text.replace(/([;{,(])\n/g, "$1"); // no statement ends in these, and no text holds a line's end
-    text = text.split(TEXTS).map((part, at) => (at % 2 ? part : part.replace(/ ?(=>|[=!]==|&&|\|\||\?\?|[{}?:,]|(?<![=!<>])=(?!=)) ?/g, "$1").replace(/ ([<>]=?|\*\*?|%|>>>?=?|<<=?) /g, "$1"))).join("");
+    text = text.split(TEXTS).map((part, at) => (at % 2 ? part : part.replace(/ ?(=>|[=!]==|&&|\|\||\?\?|[{}?:,]|(?<![=!<>])=(?!=)) ?/g, "$1").replace(/ ([<>]=?|\*\*?|%|>>>?=?|<<=?) /g, "$1").replace(/(?<![+-]) ([+-]) (?![+-])/g, "$1"))).join("");
     found[piece] = LICENCE + (wanted.length ? `import { ${wanted.join(", ")} } from "./confide-device.js";\n` : "") + text;
   }
   return found;
