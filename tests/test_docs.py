@@ -106,7 +106,7 @@ def test_commands_within_sentences_exist(page):
 def test_what_the_readme_installs_is_what_a_release_installs():
     lines = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("pip install")]
     extras = [re.sub(r"^pip install '?\.(?:\[([\w,]+)\])?'?.*", r"\1", line) for line in lines]
-    assert extras == ["full", "full,service", ""] and set(extras) <= set(release.INSTALLS)
+    assert extras == ["full", "service", ""] and set(extras) <= set(release.INSTALLS)
 
 
 PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -240,26 +240,25 @@ OF_SERVERS = (
         ("tree-laplace",),
     ),
     Mutant(
-        "what OpenDP draws for a few cells is half as wide",
+        "what a server draws for a few cells is half as wide",
         "mechanisms/noise.py",
-        "        return _opendp(law, scale, cells).reshape(dimensions)\n",
-        "        return _opendp(law, scale / 2, cells).reshape(dimensions)\n",
+        "            return plain.draw(self._words, cells, law, scale).reshape(dimensions)\n",
+        "            return plain.draw(self._words, cells, law, scale / 2).reshape(dimensions)\n",
         (f"{SAMPLERS}::test_so_have_the_few_draws_of_a_release[laplace]",),
-        unseen="Of the draws of a row only the first 8192 are OpenDP's.",
+        unseen="Of the draws of a row only the first 8192 are plain.",
     ),
     Mutant(
         "a seed can be planted in what servers draw",
         "mechanisms/noise.py",
-        '        self._drawn_by = "compiled"\n        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)\n',
-        '        self._drawn_by = "compiled"\n        return np.frombuffer(np.random.bytes(8 * count), dtype=np.uint64)\n',
+        "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()\n",
+        "        return np.frombuffer(np.random.bytes(8 * count), dtype=np.uint64).copy()\n",
         (f"{DRAWN}::test_noise_comes_from_the_operating_system_alone[joint-10001]",),
         unseen=SEEDED,
     ),
     Mutant(
         "forked servers go on with the words of their parent",
         "mechanisms/noise.py",
-        '        self._drawn_by = "compiled"\n        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)\n',
-        '        self._drawn_by = "compiled"\n'
+        "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()\n",
         "        kept = self.__dict__.setdefault('kept', [np.frombuffer(os.urandom(1 << 23), dtype=np.uint64)])\n"
         "        words, kept[0] = kept[0][:count], kept[0][count:]\n"
         "        return words.copy()\n",

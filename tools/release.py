@@ -25,15 +25,33 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 
+SERVED = """
+from pathlib import Path
+from tempfile import mkdtemp
+from confide import cli
+from confide.lab.staging.processes import Process
+folder = Path(mkdtemp()) / "tea"
+words = f"service new {folder} --states 3 --actions 2 --horizon 4 --trust joint --epsilon 2 --delta 1e-6 --people 100"
+assert cli.run(words.split()) == 0
+process = Process(folder).start(300)
+print(process.url)
+process.stop()
+"""
+"""A service that is made and served: a collector, its learner and its curator."""
+
 INSTALLS: dict[str, str] = {
     "": "-c 'from confide import Device; print(Device.join)'",
     "full": "-m confide simulate riverswim/3 --horizon 4 --epsilon 1 --delta 1e-6 --episodes 1000 --seeds 1",
+    "service": f"-c {shlex.quote(SERVED)}",
     "full,service": "-m confide service demo --people 60",
+    "full,opendp": "-c 'from confide.mechanisms.noise import OpenDPNoise; print(OpenDPNoise().discrete_laplace(1.0, 3))'",
     "full,dask": "-c 'import distributed, confide.analysis.fitting'",
     "full,minari": "-c 'import minari, confide.data.trajectories'",
     "full,icu": "-m confide simulate icu-sepsis --offline --rho 0.5 --episodes 200 --seeds 1",
 }
 """Sets of extras, and the command that shows that it works: the arguments of Python."""
+MOST = {"": 150, "service": 400, "full": 850}
+"""Megabytes that an environment with a set of extras may take, without pip itself."""
 
 
 def build() -> tuple[Path, Path]:
@@ -56,7 +74,13 @@ def install(archive: Path, extras: str) -> int:
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wanted]
         subprocess.run(pip, check=True, cwd=folder, env=environment)
         subprocess.run([python, "-P", *shlex.split(INSTALLS[extras])], check=True, cwd=folder, env=environment)
-        return sum(path.lstat().st_size for path in home.rglob("*") if path.is_file()) // 1_000_000
+        subprocess.run(
+            [python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip"], check=True, cwd=folder, env=environment
+        )
+        size = sum(path.lstat().st_size for path in home.rglob("*") if path.is_file()) // 1_000_000
+        if size > MOST.get(extras, size):
+            raise SystemExit(f"release: [{extras}] takes {size} MB, and may take {MOST[extras]}")
+        return size
 
 
 def main(arguments: Sequence[str]) -> int:

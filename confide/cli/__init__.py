@@ -74,7 +74,7 @@ confide demo is a tour; confide --help lists all commands.
 """
 
 
-INSTALL = "pip install 'confide[full]', or 'confide[full,service]' to run a service."
+INSTALL = "pip install 'confide[full]', or 'confide[service]' to run a service."
 
 
 class LazyCommands(click.Group):

@@ -23,7 +23,7 @@ def _command(name: str, text: str, module: Callable[[], Callable[..., None]]) ->
     run.__doc__ = text
     for option in (
         click.option("--child", is_flag=True, hidden=True),
-        click.option("--database", help="postgresql://user@host/name; by default SQLite in FOLDER."),
+        options.database("postgresql://user@host/name; by default SQLite in FOLDER."),
         options.endpoint(8001, "Tickets a second that one address may take."),
         click.argument("folder", type=click.Path(exists=True, file_okay=False)),
     ):

@@ -17,7 +17,7 @@ from .output import note
     "--names", type=click.Path(exists=True, dir_okay=False), help="A list of names or invitations, one a line."
 )
 @click.option("--guests", is_flag=True, help="Admit anybody, any number of times: for trying it out only.")
-@click.option("--database", help="postgresql://user@host/name; by default SQLite in FOLDER.")
+@options.database("postgresql://user@host/name; by default SQLite in FOLDER.")
 @click.option("--child", is_flag=True, hidden=True)
 def command(folder: str, names: str | None, guests: bool, database: str | None, child: bool, **listening: Any) -> None:
     """Issue one token a person, signed blindly, until stopped.

@@ -59,6 +59,46 @@ def privacy(function: F) -> F:
     return function
 
 
+DATABASE = "CONFIDE_DATABASE"
+"""The environment variable with the address of a database."""
+
+
+def read_database(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The address of a database: as given, from a file (`@FILE`), or from the environment; no password on a command line."""
+    from urllib.parse import urlsplit
+
+    from click.core import ParameterSource
+
+    if value is None or not value:
+        return None
+    if value.startswith("@"):
+        try:
+            with open(value[1:], encoding="utf-8") as file:
+                return file.read().strip()
+        except OSError as error:
+            raise InvalidInput(
+                "database-file", f"--database {value} names a file that cannot be read: {error}."
+            ) from error
+    typed = context.get_parameter_source(parameter.name or "") == ParameterSource.COMMANDLINE
+    try:
+        password = urlsplit(value).password
+    except ValueError:
+        password = None
+    if typed and password:
+        raise InvalidInput(
+            "database-password",
+            "A password on the command line is shown to every user of this machine (ps). Put the address into a file and give "
+            f"--database @FILE, or into ${DATABASE}.",
+        )
+    return value
+
+
+def database(help_text: str) -> Callable[[F], F]:
+    """Add --database to a command, which may also come from a file or the environment."""
+    text = f"{help_text} With a password: @FILE that holds it, or ${DATABASE}."
+    return click.option("--database", callback=read_database, envvar=DATABASE, help=text)
+
+
 def endpoint(port: int, rate: str) -> Callable[[F], F]:
     """Add the options about where a process listens to a command. rate: what --rate counts."""
 

@@ -14,7 +14,7 @@ from .output import note
 @click.command("serve")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 @options.endpoint(8000, "Most submissions a second from one address.")
-@click.option("--database", help="postgresql://user@host/name, for several collectors; by default SQLite in FOLDER.")
+@options.database("postgresql://user@host/name, for several collectors; by default SQLite in FOLDER.")
 @click.option("--curator", help="joint: the address of the curator; by default one is started as a child.")
 @click.option("--shuffler", help="shuffle: the address of the shuffler.")
 @click.option("--issuer", help="The address of the issuer of tokens; by default the one beside FOLDER is started.")

@@ -28,6 +28,13 @@ Examples:
   confide service succeed tea tea2
   confide service end tea
   confide service delete tea
+  confide service backup tea tea-monday
+  confide service restore tea-monday tea --seen https://witness.example/CONTRACT-HASH
+  confide service pause tea
+  confide service resume tea
+  confide service token tea
+  confide service rotate tea
+  confide service export tea public/
   confide service demo
 """
 
@@ -36,7 +43,7 @@ TRIAL = 60.0
 """Seconds: a batch that closes sooner is a trial."""
 NEXT = {"shuffler": "confide shuffle {0} --port 8001; then confide serve {0} --shuffler http://127.0.0.1:8001"}
 """What comes after `service new`, where it is not `confide serve` alone."""
-_DATABASE = click.option("--database", help="Where it counts, if not in FOLDER: postgresql://user@host/name.")
+_DATABASE = options.database("Where it counts, if not in FOLDER: postgresql://user@host/name.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
 
@@ -308,6 +315,106 @@ def delete(folder: str, database: str | None, yes: bool, as_json: bool) -> None:
     if not yes:
         click.confirm(f"Delete {folder}, its key and its tables for good?", abort=True, err=True)
     _show(delete_service(Folder(Path(folder)), database), as_json)
+
+
+_FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False))
+_ROLE = click.option(
+    "--role", type=click.Choice(["curator", "shuffler"]), help="Its token; by default the collector's."
+)
+
+
+@command.command("backup")
+@_FOLDER
+@click.argument("target", type=click.Path())
+@_DATABASE
+@_JSON
+def backup(folder: str, target: str, database: str | None, as_json: bool) -> None:
+    """Copy the service in FOLDER, with keys and database, to the new folder TARGET, while it is served. TARGET is secret."""
+    from ..service.contract.folder import Folder
+    from . import kit
+
+    _show(kit.backup(Folder(Path(folder)), Path(target), database), as_json)
+
+
+@command.command("restore")
+@click.argument("copy", metavar="BACKUP", type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", type=click.Path())
+@click.option(
+    "--seen", help="A witness, or a collector that still serves: the backup must not be behind what it shows."
+)
+@_DATABASE
+@_JSON
+def restore(copy: str, folder: str, seen: str | None, database: str | None, as_json: bool) -> None:
+    """Put BACKUP in the place of FOLDER; refused if anything was published since. What FOLDER held is kept beside it."""
+    from ..service.contract.folder import Folder
+    from . import kit
+
+    results = kit.restore(Folder(Path(copy)), Folder(Path(folder)), database, seen)
+    _show(results, as_json)
+    if results["compared"] is None:
+        note(
+            "confide: nothing was there to compare with. If devices saw a later round they refuse this one: give --seen."
+        )
+
+
+@command.command("pause")
+@_FOLDER
+@_JSON
+def pause(folder: str, as_json: bool) -> None:
+    """Count no report and issue no ticket from now on; devices keep what they have. Policies stay published."""
+    from ..service.contract.folder import Folder
+    from ..service.contract.pausing import pause as begin
+
+    Folder(Path(folder)).contract()
+    begin(Path(folder))
+    _show({"folder": folder, "paused": True}, as_json)
+
+
+@command.command("resume")
+@_FOLDER
+@_JSON
+def resume(folder: str, as_json: bool) -> None:
+    """End a pause."""
+    from ..service.contract.pausing import resume as finish
+
+    if not finish(Path(folder)):
+        raise InvalidInput("not-paused", f"{folder} is not paused, so there is nothing to resume.")
+    _show({"folder": folder, "paused": False}, as_json)
+
+
+@command.command("token")
+@_FOLDER
+@_ROLE
+def token(folder: str, role: str | None) -> None:
+    """Print the operator's token, which opens /v1/operator, and of a curator or shuffler the metrics that are not public."""
+    from ..service.contract.folder import Folder
+    from . import kit
+
+    click.echo(kit.token(Folder(Path(folder)), role))
+
+
+@command.command("rotate")
+@_FOLDER
+@_ROLE
+def rotate(folder: str, role: str | None) -> None:
+    """Make a new operator's token and print it; the old one opens nothing any more. Servers need no restart."""
+    from ..service.contract.folder import Folder
+    from . import kit
+
+    click.echo(kit.rotate(Folder(Path(folder)), role))
+
+
+@command.command("export")
+@_FOLDER
+@click.argument("target", type=click.Path())
+@_DATABASE
+@_JSON
+def export(folder: str, target: str, database: str | None, as_json: bool) -> None:
+    """Write all that is public of a service to the new folder TARGET, as files that any web server can show."""
+    from ..service.contract.folder import Folder
+    from . import kit
+
+    _show(kit.export(Folder(Path(folder)), Path(target), database), as_json)
 
 
 @command.command("check")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ..privacy import Mechanism, Sensitivity
+from ..privacy.quantiles import normal_quantile
 from .gaussian import effective_sigma
 from .noise import NoiseSource
 
@@ -190,9 +191,7 @@ def discrete_gaussian_radius(sigma: float, grid: float, l2: float, l1: float, fa
     normal's mass where the density is concave, less where it is convex. (This was computed out to 38 sigma, beyond
     which probabilities are no floats.) So z is within 0.6 grids of a normal, whose quantile is exact.
     """
-    from scipy.special import ndtri
-
     general = sigma * l2 * math.sqrt(2 * math.log(2 / checked_failure(failure)))
     if effective_sigma(sigma, grid) is None:
         return general
-    return min(general, sigma * l2 * -float(ndtri(failure / 2)) + COUPLING_DISTANCE * grid * l1)
+    return min(general, sigma * l2 * -normal_quantile(failure / 2) + COUPLING_DISTANCE * grid * l1)

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import privacy, validation
 from ..privacy import Concentrated, Guarantee, Loss, Sensitivity
+from ..privacy.quantiles import normal_quantile
 from .additive import Additive
 from .noise import NoiseSource
 from .randomizer import REACH, up_to_grid
@@ -118,9 +119,7 @@ class Gaussian(Additive):
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
         """The exact two-sided quantile; on a grid it is rounded up to a multiple."""
-        from scipy.special import ndtri
-
-        quantile = self.sigma * -ndtri(failure / 2) * np.sqrt(np.asarray(users, dtype=np.float64) * cells)
+        quantile = self.sigma * -normal_quantile(failure / 2) * np.sqrt(np.asarray(users, dtype=np.float64) * cells)
         return up_to_grid(quantile, self.grid)
 
 

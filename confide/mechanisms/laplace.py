@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
+from ..privacy.quantiles import normal_cdf
 from .additive import Additive
 from .noise import NoiseSource
 from .randomizer import REACH, up_to_grid
@@ -87,8 +88,6 @@ def laplace_sum_radius(scale: float, count: ArrayLike, failure: float) -> NDArra
     b log(1/failure) is used; beyond, the formula is off by less than 1 % of the probability on the unsafe side (and up
     to 5 % on the safe one, at small n), and that 1 % is added to it.
     """
-    from scipy.special import ndtr
-
     counts = np.atleast_1d(np.asarray(count, dtype=np.float64))
     safe = np.maximum(counts, 1.0)
 
@@ -96,7 +95,7 @@ def laplace_sum_radius(scale: float, count: ArrayLike, failure: float) -> NDArra
         u = t / (np.sqrt(safe**2 + t**2) + safe)
         w = np.sqrt(2 * (u * t + safe * np.log1p(-(u**2))))
         v = u * np.sqrt(2 * safe * (1 + u**2)) / (1 - u**2)
-        return np.asarray(2 * 1.01 * (ndtr(-w) + np.exp(-(w**2) / 2) / np.sqrt(2 * np.pi) * (1 / v - 1 / w)))
+        return np.asarray(2 * 1.01 * (normal_cdf(-w) + np.exp(-(w**2) / 2) / np.sqrt(2 * np.pi) * (1 / v - 1 / w)))
 
     # Chernoff brackets the quantile from above: K(u) t-optimal is at most the sub-exponential bound.
     log = np.log(2 / failure)

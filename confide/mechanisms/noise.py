@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UnsafeNoise
+from ..errors import InvalidInput, UnsafeNoise
 from ..validation import between, integer, positive, refusal
 
 if TYPE_CHECKING:
@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 
 Shape = int | tuple[int, ...]
 
+PLAIN_CELLS = 10_000
+"""The most cells that `SecureNoise` draws in numpy, at about 5 us each; beyond, what is compiled pays."""
 OPENDP_CELLS = 10_000
-"""The most cells that `SecureNoise` leaves to OpenDP, at about 10 us each."""
+"""The most cells that OpenDP is asked for at once."""
+OPENDP = "opendp"
+CHOICE = "CONFIDE_NOISE"
+"""The environment variable that lets OpenDP draw the noise of releases."""
 
 LARGEST_SCALE = 2.0**53
 """Beyond it neither floats nor, in OpenDP, saturating 64-bit integers would follow the law."""
@@ -45,7 +50,7 @@ class NoiseSource(Protocol):
 
     @property
     def drawn_by(self) -> str:
-        """Who has drawn so far: "opendp", "compiled" or "plain" (confide's own exact samplers), or "replayable"."""
+        """Who has drawn so far: "plain" or "compiled" (confide's own exact samplers), "opendp", or "replayable"."""
         ...
 
     def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
@@ -73,12 +78,12 @@ class SecureNoise:
     """Exact draws from the operating system's randomness. It takes no seed, by design: noise that can be replayed can
     be subtracted.
 
-    OpenDP draws up to `OPENDP_CELLS` cells; beyond, a compiled sampler of the same law, whose scale is rounded up by
-    at most one part in a million. The few scales that the sampler cannot reach are left to OpenDP at any size.
+    All samplers are confide's own, of the same laws, whose scale is rounded up by at most one part in a million: plain numpy up
+    to `PLAIN_CELLS` cells, compiled beyond, and whole numbers of any length for the few scales that neither can reach.
     """
 
     def __init__(self) -> None:
-        self._drawn_by = "opendp"
+        self._drawn_by = "plain"
 
     @property
     def secure(self) -> bool:
@@ -87,7 +92,7 @@ class SecureNoise:
 
     @property
     def drawn_by(self) -> str:
-        """OpenDP until confide's own exact samplers have drawn anything, of any law: "compiled" from then on."""
+        """Plain until the compiled sampler has drawn anything."""
         return self._drawn_by
 
     def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
@@ -117,34 +122,58 @@ class SecureNoise:
     def _draw(self, law: LawName, scale: float, shape: Shape) -> NDArray[np.int64]:
         dimensions = _dimensions(shape)
         cells = math.prod(dimensions)
-        if cells > OPENDP_CELLS:
-            from . import sampler
-            from .fractions import rational
+        from .fractions import rational
 
-            if rational(law, scale) is not None:
-                return sampler.draw(self._words, cells, law, scale).reshape(dimensions)
-        return _opendp(law, scale, cells).reshape(dimensions)
+        if rational(law, scale) is None:
+            from . import wide
+
+            return wide.draw(self._words, cells, law, scale).reshape(dimensions)
+        if cells <= PLAIN_CELLS:
+            from . import plain
+
+            return plain.draw(self._words, cells, law, scale).reshape(dimensions)
+        from . import sampler
+
+        self._drawn_by = "compiled"
+        return sampler.draw(self._words, cells, law, scale).reshape(dimensions)
 
     def _words(self, count: int) -> NDArray[np.uint64]:
-        """Random 64-bit words of the operating system, for our own samplers; OpenDP draws its own."""
-        self._drawn_by = "compiled"
-        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        """Random 64-bit words of the operating system."""
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()
+
+
+class OpenDPNoise(SecureNoise):
+    """`SecureNoise` whose Laplace and Gaussian draws are OpenDP's (`pip install confide[opendp]`): for those who must rely on it.
+
+    Events and uniform numbers, which OpenDP does not offer, are drawn by confide, and `drawn_by` says so from then on.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import opendp  # noqa: F401
+        except ModuleNotFoundError:
+            raise InvalidInput(
+                "opendp-missing", "OpenDP is not installed, which was to draw the noise: pip install 'confide[opendp]'."
+            ) from None
+        self._drawn_by = OPENDP
+
+    def _draw(self, law: LawName, scale: float, shape: Shape) -> NDArray[np.int64]:
+        dimensions = _dimensions(shape)
+        return _opendp(law, scale, math.prod(dimensions)).reshape(dimensions)
+
+    def _words(self, count: int) -> NDArray[np.uint64]:
+        self._drawn_by = "plain"
+        return super()._words(count)
 
 
 class LightNoise(SecureNoise):
-    """`SecureNoise` drawn by plain exact samplers, with the same laws: for devices, which load no compiler and no OpenDP."""
-
-    def __init__(self) -> None:
-        self._drawn_by = "plain"
+    """`SecureNoise` drawn by plain exact samplers at any size, with the same laws: for devices, which load no compiler."""
 
     def _draw(self, law: LawName, scale: float, shape: Shape) -> NDArray[np.int64]:
         from . import plain
 
         dimensions = _dimensions(shape)
         return plain.draw(self._words, math.prod(dimensions), law, scale).reshape(dimensions)
-
-    def _words(self, count: int) -> NDArray[np.uint64]:
-        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()
 
 
 class ReplayableNoise:
@@ -241,9 +270,17 @@ def device_noise(noise: NoiseSource | None = None) -> NoiseSource:
     return noise or LightNoise()
 
 
+def release_noise() -> SecureNoise:
+    """The secure noise of releases: confide's own samplers, or OpenDP's where `$CONFIDE_NOISE` is "opendp"."""
+    choice = os.environ.get(CHOICE, "")
+    if choice not in ("", OPENDP):
+        raise refusal("noise-unknown", CHOICE, f"{OPENDP!r} or empty", choice)
+    return OpenDPNoise() if choice else SecureNoise()
+
+
 def curator_noise(noise: NoiseSource | None = None, simulated: bool = False) -> NoiseSource:
     """The noise of a curator's release: secure, unless people are simulated."""
-    chosen = noise or SecureNoise()
+    chosen = noise or release_noise()
     return chosen if simulated else require_secure(chosen, "a release about real people")
 
 

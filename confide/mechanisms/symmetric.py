@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Sensitivity
+from ..privacy.quantiles import chi_square_radius, normal_quantile
 from .counter import COUPLING_DISTANCE, checked_failure
 from .gaussian import effective_sigma, gaussian_loss
 from .noise import NoiseSource
@@ -90,13 +91,11 @@ class SymmetricGaussian:
         entries are only known to be sub-Gaussian, and the matrix Chernoff bound (Tropp 2012) is
         sigma sqrt(2 (d+1) log(2 d / failure)).
         """
-        from scipy.special import chdtri, gammaln, ndtri
-
         d = validation.integer("dimension", dimension, 1)
         checked_failure(failure)
         if effective_sigma(self.sigma, self.grid) is None:
             return self.sigma * math.sqrt(2 * (d + 1) * math.log(2 * d / failure))
-        mean = 2 * math.sqrt(2) * math.exp(gammaln((d + 1) / 2) - gammaln(d / 2))
-        concentration = mean - math.sqrt(2) * float(ndtri(failure / 2))
-        frobenius = math.sqrt(2 * float(chdtri(d * (d + 1) / 2, failure)))
+        mean = 2 * math.sqrt(2) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
+        concentration = mean - math.sqrt(2) * normal_quantile(failure / 2)
+        frobenius = math.sqrt(2 * chi_square_radius(d * (d + 1) / 2, failure))
         return self.sigma * min(concentration, frobenius) + COUPLING_DISTANCE * self.grid * d

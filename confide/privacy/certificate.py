@@ -21,7 +21,7 @@ from .guarantee import NEIGHBOURS, Guarantee, rounded_down, rounded_up, trusts
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
-NOISES = ("opendp", "compiled", "plain", "replayable", "none")
+NOISES = ("plain", "compiled", "opendp", "replayable", "none")
 CALIBRATIONS = ("paper", "sound", "tight", "none")
 _KEYS = {
     "schema",

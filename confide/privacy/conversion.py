@@ -112,7 +112,6 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     """
     if rho == 0:
         return 0.0
-    from scipy.optimize import minimize_scalar
 
     def log_delta(log_order: float) -> float:
         log_order = min(max(log_order, -600.0), 600.0)  # beyond, nothing is gained and floats end
@@ -121,8 +120,29 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
         return excess * (alpha * rho - epsilon) - alpha * math.log1p(1 / excess) - log_order
 
     start = math.log(max((epsilon + rho) / (2 * rho) - 1, 1e-3))
-    best = minimize_scalar(log_delta, bracket=(start - 1, start + 1), method="brent")
-    return min(1.0, math.exp(min(float(best.fun), 0.0)))
+    return min(1.0, math.exp(min(_least_value(log_delta, start), 0.0)))
+
+
+def _least_value(function: Callable[[float], float], start: float) -> float:
+    """The least value of a function that falls and then rises, from a start: steps that double, then the golden section."""
+    step = 1.0 if function(start + 1e-6) < function(start) else -1.0
+    before, here = start, start
+    while function(here + step) < function(here) and abs(here) < 700:
+        before, here, step = here, here + step, 2 * step
+    low, high = sorted((before, here + step))
+    part = (math.sqrt(5) - 1) / 2
+    one, two = high - part * (high - low), low + part * (high - low)
+    at_one, at_two = function(one), function(two)
+    while high - low > 1e-9:
+        if at_one < at_two:
+            high, two, at_two = two, one, at_one
+            one = high - part * (high - low)
+            at_one = function(one)
+        else:
+            low, one, at_one = one, two, at_two
+            two = low + part * (high - low)
+            at_two = function(two)
+    return min(at_one, at_two)
 
 
 @lru_cache(maxsize=1024)

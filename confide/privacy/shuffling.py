@@ -29,14 +29,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..compiled import compiled
-from .loss import Tabulated
+from .tables import LossTable, convolved
 
 MOST_PEOPLE = 10**12
 # Probabilities below this are left out of tables; what is left out is charged as a certain breach.
@@ -142,9 +141,7 @@ def _law(zeros: int, ones: int, flip: float) -> NDArray[np.float64]:
     parts = binomial(zeros, flip)[1], binomial(ones, 1 - flip)[1]
     if parts[0].size * parts[1].size < QUICK:
         return np.convolve(*parts)
-    from scipy.signal import fftconvolve
-
-    return np.asarray(fftconvolve(*parts)).clip(0.0)
+    return convolved(*parts)
 
 
 def _splits(others: int, splits: int) -> NDArray[np.int64]:
@@ -177,10 +174,8 @@ def _width(crowds: Sequence[ShuffledCrowd]) -> float:
     return 2.0 ** math.floor(math.log2(min(finest / CELLS, WIDEST)))
 
 
-def _bit(crowds: Sequence[ShuffledCrowd], width: float, splits: int) -> Any:
-    """dp-accounting's table of the loss of one bit in any one of the crowds, connecting the dots of its profile."""
-    from dp_accounting.pld import pld_pmf
-
+def _bit(crowds: Sequence[ShuffledCrowd], width: float, splits: int) -> LossTable:
+    """The table of the loss of one bit in any one of the crowds, connecting the dots of its profile."""
     top = math.ceil(max(crowd.bit_epsilon for crowd in crowds) / width)
     grid = np.arange(top + 1) * width
     above = np.max([_profile(crowd, np.exp(grid), splits) for crowd in crowds], axis=0)
@@ -189,13 +184,13 @@ def _bit(crowds: Sequence[ShuffledCrowd], width: float, splits: int) -> Any:
     above, grid = above[: top + 1], grid[: top + 1]
     below = -np.expm1(-grid) + np.exp(-grid) * above  # of the other direction, which has the same profile
     profile = np.minimum.accumulate(np.concatenate([below[:0:-1], above]).clip(0.0, 1.0))
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(width, -top, top, profile)
+    return LossTable.connecting(width, -top, profile)
 
 
 @lru_cache(maxsize=256)
 def shuffled_loss(
     crowds: tuple[ShuffledCrowd, ...], changed: int, missing: float = 0.0, apart: bool = False
-) -> Tabulated:
+) -> LossTable:
     """The loss of a person who may change `changed` bits in every crowd; if these are apart, in one of them.
 
     With probability `missing` a crowd may turn out smaller than stated; that is charged as a certain breach.
@@ -205,20 +200,18 @@ def shuffled_loss(
 
 def composed(
     crowds: Sequence[ShuffledCrowd], changed: int, missing: float, apart: bool, *, all_splits: bool
-) -> Tabulated:
+) -> LossTable:
     """`shuffled_loss` without its cache; without `all_splits` among others who are all equal: nearly the worst, and quick."""
-    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
-
     width = _width(crowds)
     splits = int(SPLITS / math.sqrt(len(crowds))) if all_splits else 0
     charged = [crowds] if apart else [[crowd] for crowd in crowds]
-    parts = [_bit(each, width, splits).self_compose(changed, LEFT_OUT) for each in charged]
+    parts = [_bit(each, width, splits).repeated(changed, LEFT_OUT) for each in charged]
     if missing:
-        parts.append(pld_pmf.DensePLDPmf(width, 0, np.array([1 - missing]), missing, pessimistic_estimate=True))
+        parts.append(LossTable(width, 0, np.array([1 - missing]), missing))
     total = parts[0]
     for part in parts[1:]:
-        total = total.compose(part, LEFT_OUT)
-    return Tabulated(privacy_loss_distribution.PrivacyLossDistribution(total))
+        total = total.with_another(part, LEFT_OUT)
+    return total
 
 
 def local_epsilon(crowds: Sequence[ShuffledCrowd], changed: int, apart: bool = False) -> float:

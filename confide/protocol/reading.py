@@ -17,6 +17,7 @@ from ..loading import sibling
 from ..mdp import Spec
 from ..mechanisms.randomizer import Randomizer
 from ..mechanisms.symmetric import SymmetricGaussian
+from ..privacy.quantiles import chi_square_radius
 from .kinds import bits, budgeted, counts, mixture, steps
 from .kinds.bits import BitQuestion
 from .kinds.counts import CENTRED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
@@ -254,13 +255,11 @@ class MixtureReading:
         The spectral radius is that of noise with twice the variance on the diagonal. With one variance everywhere it is
         smaller: what is missing has mean zero, and the largest eigenvalue is convex.
         """
-        from scipy.special import chdtri
-
         features, std = question.features, np.sqrt(law.variance())
         share = failure / (2 * question.layers * features.blocks)
         unit = SymmetricGaussian(1.0, 2.0**-20)  # on a fine grid radii are in proportion to noise
         matrix = std * unit.spectral_radius(features.size, share)
-        vector = std * math.sqrt(float(chdtri(features.dimension, failure / (2 * question.layers))))
+        vector = std * math.sqrt(chi_square_radius(features.dimension, failure / (2 * question.layers)))
         rounding = law.rounding
         return np.stack(
             [matrix + 2 * rounding * features.size, vector + rounding * math.sqrt(features.dimension)], axis=-1

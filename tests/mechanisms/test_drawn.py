@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from confide.mechanisms.noise import OPENDP_CELLS, SecureNoise, curator_noise, device_noise
+from confide.mechanisms.noise import PLAIN_CELLS, SecureNoise, curator_noise, device_noise
 from confide.mechanisms.plain import Bits
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.subsets import any_subset
@@ -37,10 +37,10 @@ def test_noise_has_its_law_and_none_of_those_that_a_mistake_would_give_it(source
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_so_have_the_few_draws_of_a_release(law: str) -> None:
-    """Which OpenDP makes."""
+    """Which are plain."""
     noise = curator_noise()
-    draws = np.concatenate([draw(noise, law, 3.3, OPENDP_CELLS) for _ in range(3)])
-    assert noise.drawn_by == "opendp"
+    draws = np.concatenate([draw(noise, law, 3.3, PLAIN_CELLS) for _ in range(3)])
+    assert noise.drawn_by == "plain"
     assert_law(draws, law, 3.3)
 
 

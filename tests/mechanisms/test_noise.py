@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -15,16 +16,19 @@ from scipy.special import ndtr
 from scipy.stats import binomtest, chi2, chi2_contingency, kstest, laplace, norm
 
 from confide.errors import InvalidInput, UnsafeNoise
-from confide.mechanisms import fractions, sampler
+from confide.mechanisms import fractions, sampler, wide
 from confide.mechanisms.noise import (
     LARGEST_SCALE,
-    OPENDP_CELLS,
+    PLAIN_CELLS,
     SMALLEST_ROUNDED_SIGMA,
     NoiseSource,
+    OpenDPNoise,
     ReplayableNoise,
     SecureNoise,
     _bernoulli,
     _integers,
+    curator_noise,
+    release_noise,
     require_secure,
 )
 
@@ -35,9 +39,10 @@ Integers = NDArray[np.int64]
 
 LAWS = [("laplace", 0.4), ("laplace", 1.0), ("laplace", 6.0), ("gaussian", 0.5), ("gaussian", 1.3), ("gaussian", 7.0)]
 SOURCES: dict[str, tuple[Callable[[], NoiseSource], int]] = {
-    "opendp": (SecureNoise, OPENDP_CELLS),
-    "compiled": (SecureNoise, 10 * OPENDP_CELLS),
-    "replayable": (lambda: ReplayableNoise(1), 10 * OPENDP_CELLS),
+    "plain": (SecureNoise, PLAIN_CELLS),
+    "opendp": (OpenDPNoise, PLAIN_CELLS),
+    "compiled": (SecureNoise, 10 * PLAIN_CELLS),
+    "replayable": (lambda: ReplayableNoise(1), 10 * PLAIN_CELLS),
 }
 
 
@@ -88,12 +93,14 @@ def test_draws_follow_the_exact_law_and_no_other_scale(source: str, law: str, sc
 
 
 @pytest.mark.parametrize(("law", "scale"), LAWS)
-def test_opendp_and_the_compiled_sampler_agree(law: str, scale: float) -> None:
-    last = last_bin(law, scale, OPENDP_CELLS)
-    small = counts(draw(SecureNoise(), law, scale, OPENDP_CELLS), last)
+@pytest.mark.parametrize("cells", [PLAIN_CELLS, 5 * PLAIN_CELLS])
+def test_opendp_and_our_own_samplers_agree(law: str, scale: float, cells: int) -> None:
+    """Plain and compiled ones."""
+    last = last_bin(law, scale, PLAIN_CELLS)
+    small = counts(draw(OpenDPNoise(), law, scale, PLAIN_CELLS), last)
 
-    def agreement(compiled_scale: float) -> float:
-        large = counts(draw(SecureNoise(), law, compiled_scale, 5 * OPENDP_CELLS), last)
+    def agreement(own_scale: float) -> float:
+        large = counts(np.concatenate([draw(SecureNoise(), law, own_scale, cells) for _ in range(3)]), last)
         return float(chi2_contingency(np.array([small, large])).pvalue)
 
     assert agreement(scale) > FALSE_ALARM
@@ -106,7 +113,7 @@ def test_opendp_and_the_compiled_sampler_agree(law: str, scale: float) -> None:
 )
 def test_large_scales_follow_the_continuous_law_and_reach_every_integer(law: str, scale: float) -> None:
     noise = SecureNoise()
-    draws = draw(noise, law, scale, 5 * OPENDP_CELLS)
+    draws = draw(noise, law, scale, 5 * PLAIN_CELLS)
     assert noise.drawn_by == "compiled"
     continuous = laplace if law == "laplace" else norm
     assert kstest(draws / scale, continuous.cdf).pvalue > FALSE_ALARM
@@ -352,15 +359,24 @@ def test_rational_scales_end_where_arithmetic_would_overflow() -> None:
         sampler.draw(fixed_words(0), 10, "gaussian", 2.0**27)
 
 
-def test_opendp_draws_what_the_sampler_cannot_reach() -> None:
-    noise = SecureNoise()
+@pytest.mark.parametrize("make", [SecureNoise, OpenDPNoise])
+def test_scales_beyond_64_bits_are_drawn_too(make: Callable[[], SecureNoise]) -> None:
+    noise = make()
     sigma = 1.5 * 2.0**26
-    draws = noise.discrete_gaussian(sigma, (73, 137))
-    assert draws.shape == (73, 137)
-    assert draws.size > OPENDP_CELLS
-    assert noise.drawn_by == "opendp"
+    draws = noise.discrete_gaussian(sigma, (37, 41))
+    assert draws.shape == (37, 41) and noise.drawn_by in ("plain", "opendp")
     assert kstest(draws.ravel() / sigma, norm.cdf).pvalue > FALSE_ALARM
-    assert not noise.discrete_gaussian(1e-3, OPENDP_CELLS + 1).any()
+    assert kstest(draws.ravel() / sigma * 2 / 3, norm.cdf).pvalue < FALSE_ALARM
+    assert kstest(draws.ravel() / sigma * 3 / 2, norm.cdf).pvalue < FALSE_ALARM
+    assert not noise.discrete_gaussian(1e-3, 200).any() and not noise.discrete_laplace(1e-12, 200).any()
+
+
+@pytest.mark.parametrize(("law", "scale"), LAWS)
+def test_whole_numbers_of_any_length_follow_the_law(law: str, scale: float) -> None:
+    draws = wide.draw(SecureNoise()._words, 4000, law, scale)  # type: ignore[arg-type]
+    assert p_value(law, scale, draws) > FALSE_ALARM
+    assert p_value(law, scale * 2 / 3, draws) < FALSE_ALARM
+    assert p_value(law, scale * 3 / 2, draws) < FALSE_ALARM
 
 
 # The interface.
@@ -368,15 +384,34 @@ def test_opendp_draws_what_the_sampler_cannot_reach() -> None:
 
 def test_who_drew_is_remembered() -> None:
     noise = SecureNoise()
-    noise.discrete_laplace(1.0, OPENDP_CELLS)
-    assert noise.drawn_by == "opendp"
-    noise.discrete_laplace(1.0, OPENDP_CELLS + 1)
+    noise.discrete_laplace(1.0, PLAIN_CELLS)
+    assert noise.drawn_by == "plain"
+    noise.discrete_laplace(1.0, PLAIN_CELLS + 1)
     assert noise.drawn_by == "compiled"
     noise.discrete_laplace(1.0, 3)
     assert noise.drawn_by == "compiled"
     coin = SecureNoise()
     coin.bernoulli(0.5, 3)
-    assert coin.drawn_by == "compiled"
+    assert coin.drawn_by == "plain"
+    theirs = OpenDPNoise()
+    theirs.discrete_laplace(1.0, PLAIN_CELLS + 1)
+    assert theirs.drawn_by == "opendp"
+    theirs.bernoulli(0.5, 3)
+    assert theirs.drawn_by == "plain", "which OpenDP does not offer"
+
+
+def test_opendp_draws_for_releases_where_that_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert type(release_noise()) is SecureNoise
+    monkeypatch.setenv("CONFIDE_NOISE", "opendp")
+    assert type(release_noise()) is OpenDPNoise and type(curator_noise()) is OpenDPNoise
+    monkeypatch.setenv("CONFIDE_NOISE", "OpenDP")
+    with pytest.raises(InvalidInput):
+        release_noise()
+    monkeypatch.setenv("CONFIDE_NOISE", "opendp")
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    with pytest.raises(InvalidInput) as refused:
+        release_noise()
+    assert refused.value.code == "opendp-missing"
 
 
 @pytest.mark.parametrize("noise", [SecureNoise(), ReplayableNoise(4)], ids=["secure", "replayable"])
@@ -450,7 +485,7 @@ def test_secure_noise_takes_no_seed_and_never_repeats() -> None:
     with pytest.raises(TypeError):
         SecureNoise(1)  # type: ignore[call-arg]
     for law in ("laplace", "gaussian"):
-        for cells in (50, OPENDP_CELLS + 1):
+        for cells in (50, PLAIN_CELLS + 1):
             assert (draw(SecureNoise(), law, 1000.0, cells) != draw(SecureNoise(), law, 1000.0, cells)).any()
 
 

@@ -37,11 +37,19 @@ def write(*given):
         json.dump([sys.orig_argv, sorted(sys.modules)], file)
     os.replace(path + ".new", path)
 
+class NotInstalled:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.split(".")[0] in os.environ["NOT_INSTALLED"].split():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NotInstalled)
 write()
 atexit.register(write)
 signal.signal(signal.SIGUSR1, write)
 """
-"""Run by every Python process at its start: it writes down what it has loaded at once, when it is asked, and at its end."""
+"""Run by every Python process at its start: it writes down what it has loaded at once, when it is asked, and at its end; and finds
+none of the packages that a service does without, as if they were not installed."""
 
 DEVICE = """
 import sys, time
@@ -63,6 +71,8 @@ PEOPLE = 6
 TIMES = {"deadline": 2.0, "publication": 0.1, "patience": 2.0}
 OTHERS = ("confide.learning", "confide.service.collector", "confide.service.dashboard", "confide.service.device")
 """What shufflers and curators do without."""
+LEFT_OUT = ("dp_accounting", "duckdb", "gymnasium", "matplotlib", "opendp", "pyarrow", "scipy")
+"""What `confide[service]` does not install, so that no server may load it."""
 COMPILED = ("numba", "llvmlite", "scipy", "confide.compiled")
 
 
@@ -91,6 +101,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Started:
     (tmp_path / "modules").mkdir()
     (tmp_path / "start" / "sitecustomize.py").write_text(LOOK, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path / "start"), str(ROOT))))
+    monkeypatch.setenv("NOT_INSTALLED", " ".join(LEFT_OUT))
     monkeypatch.setenv("MODULES_OF_PROCESSES", str(tmp_path / "modules"))
     return Started(tmp_path / "modules")
 
@@ -136,6 +147,7 @@ def check_collector(served: Started) -> None:
     assert of(collector, "confide.service.collector") and of(learner, "confide.learning")
     assert of(collector, "confide.data", "confide.service.device", "confide.service.intermediary") == []
     assert of(learner, "confide.data", "confide.service.device", "confide.service.intermediary") == []
+    assert of(collector | learner, *LEFT_OUT) == []
 
 
 @pytest.mark.service
@@ -154,7 +166,7 @@ def test_a_curator_loads_no_collector_and_no_learner(served: Started) -> None:
     check_collector(served)
     curator = served.modules("curate")
     assert of(curator, "confide.data.privatizers") and of(curator, "confide.service.intermediary")
-    assert of(curator, *OTHERS) == []
+    assert of(curator, *OTHERS, *LEFT_OUT) == []
 
 
 @pytest.mark.service
@@ -163,4 +175,4 @@ def test_a_shuffler_loads_no_episodes_no_collector_and_no_learner(served: Starte
     check_collector(served)
     shuffler = served.modules("shuffle")
     assert of(shuffler, "confide.service.intermediary")
-    assert of(shuffler, "confide.data", *OTHERS) == []
+    assert of(shuffler, "confide.data", *OTHERS, *LEFT_OUT) == []

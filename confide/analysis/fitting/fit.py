@@ -22,7 +22,7 @@ from ...learning.learners.apvi import Apvi
 from ...learning.learners.vapvi import Vapvi
 from ...mdp import PER_STEP
 from ...mdp.memory import COUNTS, SUMS, check_memory
-from ...mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ...mechanisms.noise import NoiseSource, release_noise, require_secure
 from ...privacy import Guarantee, Schedule
 from ...protocol.design import AUTO, TIGHT
 from ...protocol.papers import pools
@@ -132,7 +132,7 @@ class Order:
 
     def _rehearse(self, users: int) -> None:
         """Write everything once before anything is charged: what cannot be written is refused now."""
-        nothing = self._fit(nothing_learned(self.data.knowledge, users), {}, SecureNoise().drawn_by, ())
+        nothing = self._fit(nothing_learned(self.data.knowledge, users), {}, release_noise().drawn_by, ())
         nothing.rehearse()
         if self.choices.out is not None:
             reserve(self.choices.out, 2 * self.plan.bytes_needed)
@@ -299,7 +299,7 @@ def fit(
     called with what the policy is worth as soon as that is judged, before other promises are rehearsed and pages written. audit:
     attacks the plan before anything is charged, and returns what it found (`lab.audit.audit_plan`); the certificate keeps that.
     """
-    source = require_secure(noise or SecureNoise(), "a fit on real data")
+    source = require_secure(noise or release_noise(), "a fit on real data")
     order = prepare(data, learner, privacy, **choices)
     if audit is not None:
         order.account.check(order.plan.cost)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.noise import NoiseSource, Shape
 
-# A first block is small enough for `SecureNoise` to leave it to OpenDP, as it does for most releases. Whatever is asked for more
+# A first block is small enough for `SecureNoise` to draw it in numpy, as it does for most releases. Whatever is asked for more
 # often comes in blocks twice as large as the last, up to the largest: the samplers of devices are quick for many cells only.
 BLOCK, LARGEST_BLOCK = 8192, 1 << 17
 

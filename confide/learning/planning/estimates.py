@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from ... import validation
+from ...privacy.quantiles import normal_quantile
 
 SPENT = 0.4
 """Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
@@ -59,9 +60,7 @@ def estimate(value: float, deviation: float, off: float, confidence: float, boun
 
 def quantile(confidence: float) -> float:
     """How many deviations an interval reaches to both sides."""
-    from scipy.special import ndtri
-
-    return float(ndtri(1 - (1 - confidence) * SPENT / 2))
+    return normal_quantile(1 - (1 - confidence) * SPENT / 2)
 
 
 def enough_people(more: Difference, people: float, confidence: float = 0.95) -> float | None:

@@ -150,6 +150,8 @@ def people_in_sum(honest: int, spec: Spec, sampled: bool, missing: float) -> int
     """
     if not sampled or spec.layers == 1:
         return honest
-    from scipy.stats import binom
+    from ...privacy.shuffling import LEFT_OUT, binomial
 
-    return 1 + int(binom.ppf(missing, honest - 1, 1 / spec.horizon))
+    first, law = binomial(honest - 1, 1 / spec.horizon)
+    # What was left out below the first is far less than this.
+    return 1 + first + int(np.searchsorted(np.cumsum(law) + LEFT_OUT, missing))

@@ -20,6 +20,7 @@ from ..contract.answers import OUTCOMES
 from ..contract.folder import Folder
 from ..contract.heads import SignedHead
 from ..contract.letters import MEDIA_TYPE
+from ..contract.pausing import SENTENCE, WAIT, Pause
 from ..http.application import (
     check_rate,
     health_page,
@@ -79,7 +80,9 @@ class Collector:
         self.limit = Limit(rate)
         self.issuer_address = None if self.contract.issuer is None else self.contract.issuer.address or issuer
         self.leaving = self.ending.leaving
-        self._token = folder.token()
+        self._folder = folder
+        folder.token()
+        self._pause = Pause(folder.path)
         self._started = time.time()
         self._openapi = json.dumps(
             document(None if self.intake is None else self.intake.longest, self.contract.issuer is not None)
@@ -173,6 +176,7 @@ class Collector:
         """Take one letter: 201 when it is counted and on disk, 200 if it was before."""
         check_rate(request, self.limit)
         assert self.intake is not None
+        self._check_paused()
         body = await read_submission(request, MEDIA_TYPE, self.intake.longest)
         current = self.current
         arrival = self.intake.read(body, current)
@@ -194,6 +198,10 @@ class Collector:
             return Response(_COUNTED, 201, media_type=JSON)
         self.metrics.repeated.inc()
         return Response(_REPEATED, 200, media_type=JSON)
+
+    def _check_paused(self) -> None:
+        if self._pause:
+            raise Refused("paused", "service-paused", SENTENCE, WAIT)
 
     async def intermediary_page(self, request: Request) -> Response:
         """Where the shuffler or the curator is."""
@@ -229,6 +237,7 @@ class Collector:
             raise Refused("starting", "collector-not-counting", "Nobody counts.", RETRY)
         if self.remote is not None and self.remote.trouble:
             raise Refused("starting", "intermediary-trouble", self.remote.trouble, RETRY)
+        self._check_paused()
         await self._readiness.check()
         return PlainTextResponse("ready\n")
 
@@ -251,7 +260,7 @@ class Collector:
 
     def check_operator(self, request: Request) -> None:
         """Refuse whoever does not show the operator's token."""
-        if not shows_token(request, self._token):
+        if not shows_token(request, self._folder.token()):
             raise Refused(
                 "token", "token-missing", "Only the operator may see this: Authorization: Bearer, then the token."
             )

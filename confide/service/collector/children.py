@@ -4,6 +4,7 @@ loads what they load, nor holds their keys."""
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ from ..contract.folder import Folder
 from ..contract.intermediary import CURATOR
 
 READY_LINE = "confide: {} serves "
+DATABASE = "CONFIDE_DATABASE"
+"""The environment variable with the address of a database."""
 ENDING, PAUSE = 5.0, 1.0
 """Seconds that it has to end, and until it is started again."""
 
@@ -38,8 +41,10 @@ class ChildProcess:
     def __init__(self, verb: str, folder: Path, database: str | None = None, *options: str) -> None:
         package, self._verb = __name__.split(".")[0], verb
         self._command = [sys.executable, "-P", "-m", package, verb, str(folder), "--child", *options]
+        # A database's address may hold a password, which the list of processes would show.
+        self._environment = {name: value for name, value in os.environ.items() if name != DATABASE}
         if database is not None:
-            self._command += ["--database", database]
+            self._environment[DATABASE] = database
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = threading.Event()
         self.refused: Callable[[], None] = lambda: None
@@ -53,7 +58,9 @@ class ChildProcess:
 
     def _started(self, port: str) -> str:
         command = [*self._command, "--port", port]
-        self._process = process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._process = process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=self._environment
+        )
         assert process.stderr is not None
         for line in process.stderr:
             _pass_on(line)

@@ -47,8 +47,9 @@ def _signed(name: str) -> Table:
     return Table(name, TABLES, Column("number", Integer, primary_key=True), *parts)
 
 
-heads, closings = _signed("heads"), _signed("closings")
-"""Those of the collector; and of a shuffler or curator those that were taken: nobody else's word counts for what came before."""
+heads, closings = _signed("heads"), _signed("taken_closings")
+"""Those of the collector; and of a shuffler or curator those that were taken: nobody else's word counts for what came before. A
+curator in the same database has a table `closings` of its own."""
 releases = Table(
     "releases", TABLES, Column("number", Integer, primary_key=True), Column("data", LargeBinary, nullable=False)
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy.exc import OperationalError
 
 from ...errors import FormatError, InvalidInput
 
@@ -101,7 +102,14 @@ def holds(engine: Engine, url: str, table: str) -> bool:
         path = Path(url.removeprefix(SQLITE))
         if not path.is_file() or not path.stat().st_size:
             return False
-    return inspect(engine).has_table(table)
+    try:
+        return inspect(engine).has_table(table)
+    except OperationalError as error:
+        reason = type(error.orig).__name__ if error.orig is not None else "no reason given"
+        raise InvalidInput(
+            "database-unreachable",
+            f"The database does not answer ({reason}). Is it running, and are address, user and password right?",
+        ) from error
 
 
 def _check_sound(path: Path) -> None:

@@ -26,6 +26,7 @@ STATUSES = {
     "type": 415,
     "rate": 429,
     "busy": 503,
+    "paused": 503,
     "store": 503,
     "starting": 503,
     "path": 404,

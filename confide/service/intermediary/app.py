@@ -23,6 +23,7 @@ from ...errors import FormatError
 from ..contract.encoding import to_base64
 from ..contract.exchange import MOST_BYTES, PeerHeads, Restored
 from ..contract.intermediary import CURATOR
+from ..contract.pausing import SENTENCE, WAIT, Pause
 from ..contract.tickets import FORM, MEDIA_TYPE
 from ..contract.tokens import MEDIA_TYPE as TOKEN_TYPE
 from ..contract.tokens import TOKEN_BYTES
@@ -101,6 +102,7 @@ class IntermediaryServer:
         self._tickets = GroupCommitter(manager, lambda: None, lambda many, seconds: None)
         self._closer, self._keeper = BatchCloser(manager), LeaseKeeper(manager)
         self.ending = Ending()
+        self._pause = Pause(manager.folder.path)
         self._limit = Limit(rate)
         self._inside: Counter[str] = Counter()
         self._longest = FORM.size + manager.open_batches.longest
@@ -127,6 +129,7 @@ class IntermediaryServer:
         """Issue a ticket, which is a place in a batch: one a token, or to whoever asks where the contract names no issuer."""
         self._check_alive()
         check_rate(request, self._limit)
+        self._check_paused()
         if not (self.manager.confirmed or self.manager.ended):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
         nonce = await self._nonce(request)
@@ -242,10 +245,16 @@ class IntermediaryServer:
             raise Refused(
                 "store", "store-not-committing", "The store does not take commits: no ticket can be issued.", RETRY
             )
+        self._check_paused()
         desk = await in_thread(self.manager.store.desk)
         if not (desk.round and self.manager.confirmed):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
         return PlainTextResponse("ready\n")
+
+    def _check_paused(self) -> None:
+        """Refuse tickets during a pause; whoever has one may still hand over what belongs to it."""
+        if self._pause:
+            raise Refused("paused", "service-paused", SENTENCE, WAIT)
 
     def _check_alive(self) -> None:
         if not self.manager.holds:

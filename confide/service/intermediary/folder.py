@@ -20,6 +20,8 @@ class Keys:
     """The keys of a role. private: signs closings. tickets, seal, token: derived from it, for one purpose each."""
 
     private: bytes
+    token_file: Path | None = None
+    """Where a token is that was made since, if it was."""
 
     @property
     def tickets(self) -> bytes:
@@ -33,7 +35,9 @@ class Keys:
 
     @property
     def token(self) -> str:
-        """The token that lets an operator see more than everybody may."""
+        """The token that lets an operator see more than everybody may: derived from the key, until it is rotated."""
+        if self.token_file is not None and self.token_file.exists():
+            return keys.load_key(self.token_file).hex()
         return derived(self.private, TOKEN).hex()
 
 
@@ -63,7 +67,7 @@ class RoleFolder:
             raise FormatError(
                 "intermediary-key-wrong", f"{path} is not the key that the contract names for its {self.role}."
             )
-        return Keys(private)
+        return Keys(private, self.path / f"{self.role}.token")
 
     @property
     def head_file(self) -> Path:

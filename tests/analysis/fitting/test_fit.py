@@ -57,7 +57,7 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
     assert spent(log) == pytest.approx((0.5,))
     assert result.users == 400
     assert result.certificate.guarantee.rho == pytest.approx(0.5)
-    assert result.certificate.noise == "opendp"
+    assert result.certificate.noise == "plain"
     assert result.policy.probabilities.shape == (HORIZON, STATES, ACTIONS)
     # The stub says 0.5 a step, and the law of the first state sums to one.
     assert result.findings["lower"] == pytest.approx(0.5 * HORIZON)

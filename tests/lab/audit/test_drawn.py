@@ -119,7 +119,7 @@ def fixed(make_noise: Callable[[], Any], cells: int, patch: pytest.MonkeyPatch) 
     return np.asarray(make_noise().discrete_laplace(1000.0, cells))
 
 
-@pytest.mark.parametrize(("trust", "cells"), [(LOCAL, 50), (JOINT, noises.OPENDP_CELLS + 1)])
+@pytest.mark.parametrize(("trust", "cells"), [(LOCAL, 50), (JOINT, noises.PLAIN_CELLS + 1)])
 def test_noise_comes_from_the_operating_system_alone(trust: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its randomness is known draws are the same, so nothing else goes into them; where other seeds are, they differ."""
     drawn = []

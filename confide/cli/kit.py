@@ -1,0 +1,251 @@
+"""What operators do with a service's folder: backups, pauses, tokens, and its public documents as files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError, InvalidInput
+from ..service.collector import schema as collector_schema
+from ..service.collector.store import CollectorStore
+from ..service.contract import keys
+from ..service.contract.closings import SignedClosing
+from ..service.contract.contract import Contract
+from ..service.contract.files import write_whole
+from ..service.contract.folder import Folder
+from ..service.contract.heads import SignedHead
+from ..service.http import backups, databases
+from ..service.http.serving import exclusive_lock
+from ..service.intermediary import schema as intermediary_schema
+from ..service.intermediary.folder import RoleFolder, key_file
+from ..service.intermediary.store import BatchStore
+
+ROLES = ("curator", "shuffler")
+DATABASE = "database.db"
+"""The copy of a Postgres database in a backup."""
+TABLES = (collector_schema.TABLES, intermediary_schema.TABLES)
+_KEPT = ("contract.json", "key", "token", *(f"{role}.{what}" for role in ROLES for what in ("key", "token")))
+
+
+def backup(folder: Folder, target: Path, database: str | None = None) -> dict[str, Any]:
+    """Copy a service's folder and its database to a new folder, while it is served. What was published last is written from the
+    copied database, so that the two belong together."""
+    contract = folder.contract()
+    if target.exists():
+        raise InvalidInput("backup-exists", f"{target} exists already. Name a new folder for every backup.")
+    with _appearing(target) as place:
+        for name in _KEPT:
+            if (folder.path / name).is_file():
+                write_whole(place / name, (folder.path / name).read_bytes())
+        for name in ("collector.db", *(f"{role}.db" for role in ROLES)):
+            if (folder.path / name).is_file():
+                backups.copy_file(folder.path / name, place / name)
+        copied = None
+        if database is not None:
+            copied = f"{databases.SQLITE}{(place / DATABASE).resolve()}"
+            source, to = databases.connect(database), databases.connect(copied)
+            try:
+                backups.copy_tables(source, to, TABLES)
+            finally:
+                source.dispose()
+                to.dispose()
+            for beside in place.glob(f"{DATABASE}-*"):
+                beside.unlink()
+        found = _write_heads(Folder(place), contract, copied)
+    return {"backup": str(target), "contract": contract.pin, **found}
+
+
+def _write_heads(folder: Folder, contract: Contract, database: str | None) -> dict[str, Any]:
+    """Write what was published last, as the databases of a folder know it; the rounds and closings."""
+    found: dict[str, Any] = {"round": 0, "closing": 0}
+    store = CollectorStore(database or folder.database, contract)
+    if store.exists():
+        number = store.published()
+        signed = store.head(number)
+        if signed is not None:
+            write_whole(folder.head_file, signed.to_json())
+            found["round"] = number
+    store.close()
+    for role in ROLES:
+        if contract.intermediary is None or contract.intermediary.role != role:
+            continue
+        place = RoleFolder(folder.path, role)
+        batches = BatchStore(database or place.database, contract)
+        if batches.exists():
+            number = batches.received()
+            row = batches.closing(number)
+            if row is not None:
+                write_whole(place.head_file, SignedClosing(bytes(row.data), bytes(row.signature)).to_json())
+                found["closing"] = number
+        batches.close_connections()
+    return found
+
+
+def restore(copy: Folder, folder: Folder, database: str | None = None, seen: str | None = None) -> dict[str, Any]:
+    """Put a backup in the place of a service's folder, if nothing that was published is missing in it.
+
+    seen: the address of a witness, or of a collector that still serves, whose current head must not be ahead. What was in the
+    folder is kept beside it.
+    """
+    from ..lab.staging.checking import check_folder
+
+    contract = copy.contract()
+    copied = copy.path / DATABASE
+    if copied.exists() != (database is not None):
+        word = (
+            "is of a Postgres: give an empty one with --database"
+            if database is None
+            else "is of a folder: leave --database out"
+        )
+        raise InvalidInput("backup-of-other-database", f"This backup {word}.")
+    source = f"{databases.SQLITE}{copied.resolve()}" if copied.exists() else None
+    check_folder(copy.path, source)
+    held = _head(copy, contract)
+    number = 0 if held is None else held.head.round
+    with contextlib.ExitStack() as locked:
+        if folder.path.exists():
+            for name in ("lock", *(f"{role}.lock" for role in ROLES)):
+                if (folder.path / name).exists():  # whoever serves, or ever did, has made it
+                    locked.enter_context(contextlib.closing(exclusive_lock(folder.path, name)))
+            _check_not_behind(number, _head(folder, contract), str(folder.path))
+        if seen is not None:
+            _check_not_behind(number, _shown(seen, contract), seen)
+        if database is not None:
+            before, after = databases.connect(source or ""), databases.connect(database)
+            try:
+                backups.copy_tables(before, after, TABLES)
+            finally:
+                before.dispose()
+                after.dispose()
+        kept = _replace(copy, folder)
+    return {"folder": str(folder.path), "round": number, "compared": seen or kept, "kept": kept}
+
+
+def _head(folder: Folder, contract: Contract) -> SignedHead | None:
+    try:
+        return SignedHead.from_json(folder.head_file.read_bytes(), contract.key)
+    except FileNotFoundError:
+        return None
+
+
+def _shown(url: str, contract: Contract) -> SignedHead:
+    from ..service.device.chain import fetched
+    from ..service.device.transport import Transport
+
+    return SignedHead.from_json(fetched(Transport(url), "/v1/rounds/current"), contract.key)
+
+
+def _check_not_behind(number: int, other: SignedHead | None, where: str) -> None:
+    if other is not None and other.head.round > number:
+        raise FormatError(
+            "backup-behind",
+            f"Round {other.head.round} was published ({where}), but the backup ends with round {number}: that cannot be "
+            "taken back. Restore a newer backup, or begin a new contract.",
+        )
+
+
+def _replace(copy: Folder, folder: Folder) -> str | None:
+    """Put a copy of a backup where a folder was; where that is kept."""
+    kept = None
+    beside = folder.path.with_name(f".{folder.path.name}.restored")
+    shutil.rmtree(beside, ignore_errors=True)
+    with _appearing(beside) as place:
+        for path in copy.path.iterdir():
+            if path.is_file() and path.name != DATABASE:
+                write_whole(place / path.name, path.read_bytes())
+    if folder.path.exists():
+        number = 1
+        while (aside := folder.path.with_name(f"{folder.path.name}.replaced{number}")).exists():
+            number += 1
+        os.rename(folder.path, aside)
+        kept = str(aside)
+    os.rename(beside, folder.path)
+    return kept
+
+
+@contextlib.contextmanager
+def _appearing(target: Path) -> Any:
+    """A new folder, its owner's only, that is there under its name when the block ends, or not at all."""
+    place = target.with_name(f".{target.name}.{os.getpid()}.new")
+    os.makedirs(place, 0o700)
+    try:
+        yield place
+        os.rename(place, target)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def export(folder: Folder, target: Path, database: str | None = None) -> dict[str, Any]:
+    """Write everything public of a service as files, laid out as a collector serves them: any web server shows them then, and
+    `service check` verifies them."""
+    contract = folder.contract()
+    if target.exists():
+        raise InvalidInput("export-exists", f"{target} exists already. Name a new folder.")
+    store = CollectorStore(database or folder.database, contract)
+    try:
+        last = store.published() if store.exists() else 0
+        if not last:
+            raise InvalidInput("nothing-published", "Nothing was published yet, so there is nothing to export.")
+        with _appearing(target) as place:
+            files = {"contract": contract.data}
+            for number in range(1, last + 1):
+                signed = store.head(number)
+                if signed is None:
+                    raise FormatError(
+                        "round-missing", f"Round {number} is missing in the database. Restore a whole copy."
+                    )
+                files |= {f"rounds/{number}": signed.to_json(), "rounds/current": signed.to_json()}
+                files |= _documents(store, signed)
+            for name, data in files.items():
+                path = place / "v1" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, data)
+                path.chmod(0o644)
+            for made in (place, *place.rglob("*")):
+                if made.is_dir():
+                    made.chmod(0o755)
+    finally:
+        store.close()
+    return {"export": str(target), "rounds": last, "files": len(files)}
+
+
+def _documents(store: CollectorStore, signed: SignedHead) -> dict[str, bytes]:
+    """The policy, question and release that a head names."""
+    head = signed.head
+    wanted = {f"policies/{head.policy}": store.policy(head.policy)}
+    if head.question is not None:
+        wanted[f"questions/{head.question}"] = store.question(head.question)
+    if head.release is not None:
+        wanted[f"releases/{head.round - 1}"] = store.release(head.round - 1)
+    return {name: data for name, data in wanted.items() if data is not None}
+
+
+def token(folder: Folder, role: str | None) -> str:
+    """The operator's token of the collector, or of the shuffler or curator in a folder."""
+    if role is None:
+        return folder.token()
+    return str(_role_keys(folder, role).token)
+
+
+def rotate(folder: Folder, role: str | None) -> str:
+    """Give the collector, or the shuffler or curator, a new operator's token; the old one opens nothing from then on."""
+    if role is None:
+        folder.key(folder.contract())
+        path = folder.token_file
+    else:
+        _role_keys(folder, role)
+        path = folder.path / f"{role}.token"
+    write_whole(path, (keys.new_key().hex() + "\n").encode())
+    return token(folder, role)
+
+
+def _role_keys(folder: Folder, role: str) -> Any:
+    place = RoleFolder(folder.path, role)
+    about = place.contract().intermediary
+    if about is None or not key_file(folder.path, role).exists():
+        raise InvalidInput("role-not-here", f"{folder.path} holds no {role}.key. Ask whoever runs the {role}.")
+    return place.keys(about)
