@@ -1,10 +1,11 @@
-"""What a service loses against what a simulation showed: ./run deployed [--json] [--quick]
+"""What a service loses against what a simulation showed: ./run deployed [--json] [--quick] [--workers 2] [--kept FILE] [--write]
 
 For twelve worlds and five promises the contract that `confide service new` writes is simulated as it is (`lab.staging.rehearsing`),
 with users who keep arriving, all of them within 30 days, while a batch waits for its deadline and a policy for its publication;
 and so is what `confide simulate` has by default. Both are divided by the regret of `simulate`'s default at commit 84297b0 (with an
 honest share of one half under shuffling), which stands in docs/deployed-before.json; cells that are not in that file are left out.
-`--quick` takes 100,000 users and 5 seeds.
+`--quick` takes 100,000 users and 5 seeds. `--kept` names a file to which every row is added as it is found, and whose rows are not
+measured again. `--write` puts the result into docs/deployed.json and docs/deployed.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +30,14 @@ from confide.lab.staging.rehearsing import DAYS, rehearse
 from confide.privacy import Guarantee
 from confide.service.collector.founding import make_service
 
-BEFORE = Path(__file__).resolve().parents[1] / "docs" / "deployed-before.json"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BEFORE = DOCS / "deployed-before.json"
 SEEDS, QUICK_SEEDS, QUICK_USERS = 20, 5, 100_000
 MEAN, WORST = 1.15, 1.5
 """The most that the geometric mean of the ratios, and the worst of them, are to be."""
 DEPLOYED, SIMULATED = "deployed", "simulated"
+CELLS = 120
+"""Twelve worlds, five guarantees, 100,000 and 1,000,000 users."""
 
 
 class Cell(NamedTuple):
@@ -99,24 +106,89 @@ def summed_up(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def measured(cell: Cell, seeds: int) -> list[dict[str, Any]]:
+    """The rows of a cell: what is deployed, and what is simulated."""
+    return [row_of(cell, side, found) for side, found in regrets(cell, seeds).items()]
+
+
+def all_measured(chosen: list[Cell], seeds: int, workers: int) -> Iterator[list[dict[str, Any]]]:
+    """The rows of every cell, in several processes, as they are found."""
+    if workers == 1:
+        yield from (measured(cell, seeds) for cell in chosen)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(measured, cell, seeds) for cell in chosen]):
+            yield done.result()
+
+
+def key_of(row: Any) -> tuple[str, str, float, int]:
+    """What a row is about, and what it is sorted by."""
+    return row["trust"], row["world"], row["epsilon"], row["people"]
+
+
+def document(result: dict[str, Any], cells_known: int, cells_wanted: int) -> str:
+    """The page: what was measured, the means, and a row a world."""
+    rows = result["rows"]
+    columns = sorted({(row["trust"], row["epsilon"], row["people"]) for row in rows})
+    head = [f"{trust} {epsilon:g}, {people:,}" for trust, epsilon, people in columns]
+    lines = [
+        "# What is simulated is what is deployed",
+        "",
+        "Regret of the contract that `confide service new` writes, simulated with users who keep arriving (all of them within",
+        "30 days) while a batch waits for its deadline and a policy for its publication, divided by the regret of the default of",
+        "`confide simulate` before there was one set of choices ([deployed-before.json](deployed-before.json): commit 84297b0, an",
+        f"honest share of one half under shuffling). {cells_known} of {cells_wanted} cells, {SEEDS} seeds each; made by",
+        "`./run deployed --write`, with the intervals in [deployed.json](deployed.json). Goals: a geometric mean of at most",
+        f"{MEAN:g}, and no cell above {WORST:g}.",
+        "",
+        "| | geometric mean | worst cell |",
+        "| --- | --- | --- |",
+        *(f"| {side} | {result['mean'][side]:.3f} | {result['worst'][side]:.2f} |" for side in (DEPLOYED, SIMULATED)),
+        *(f"| deployed, {trust} | {mean:.3f} | |" for trust, mean in result["by_trust"].items()),
+        "",
+        "Deployed, by trust, epsilon and number of users:",
+        "",
+        f"| world | {' | '.join(head)} |",
+        f"| --- |{' --- |' * len(head)}",
+    ]
+    ratios = {key_of(row): row["ratio"] for row in rows if row["side"] == DEPLOYED}
+    for world in sorted({row["world"] for row in rows}):
+        cells = [ratios.get((trust, world, epsilon, people)) for trust, epsilon, people in columns]
+        lines.append(f"| {world} | {' | '.join('' if one is None else f'{one:.2f}' for one in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run every cell, and say whether the goals are met."""
     parser = argparse.ArgumentParser(prog="./run deployed", description=__doc__.split("\n\n")[0] if __doc__ else "")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_USERS:,} users and {QUICK_SEEDS} seeds")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--kept", type=Path, help="rows that were found, one a line; they are not measured again")
+    parser.add_argument("--write", action="store_true", help="put the result into docs/")
     given = parser.parse_args(arguments)
-    chosen = [cell for cell in cells() if not given.quick or cell.people == QUICK_USERS]
-    rows: list[dict[str, Any]] = []
-    for cell in chosen:
-        for side, found in regrets(cell, QUICK_SEEDS if given.quick else SEEDS).items():
-            rows.append(row_of(cell, side, found))
-            of = f"{cell.world:<28} {cell.promise!s:<26} {cell.people:>9,} {side:<9}"
+    known = cells()
+    chosen = [cell for cell in known if not given.quick or cell.people == QUICK_USERS]
+    kept = given.kept.read_text(encoding="utf-8").splitlines() if given.kept and given.kept.exists() else []
+    rows: list[dict[str, Any]] = [json.loads(line) for line in kept]
+    done = {key_of(row) for row in rows}
+    left = [cell for cell in chosen if key_of(cell._asdict()) not in done]
+    left.sort(key=lambda cell: (cell.people, -len(cell.trust)))  # where something waits first: they are quicker, too
+    for found in all_measured(left, QUICK_SEEDS if given.quick else SEEDS, given.workers):
+        rows += found
+        if given.kept:
+            with given.kept.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in found)
+        for row in found:
+            of = f"{row['world']:<28} {row['trust']:<8} {row['epsilon']:<4g} {row['people']:>9,} {row['side']:<9}"
             print(
-                f"{of} {rows[-1]['ratio']:.3f} {rows[-1]['interval']}",
-                file=sys.stderr if given.json else sys.stdout,
-                flush=True,
+                f"{of} {row['ratio']:.3f} {row['interval']}", file=sys.stderr if given.json else sys.stdout, flush=True
             )
+    rows.sort(key=lambda row: (key_of(row), row["side"]))
     result = {"rows": rows, **summed_up(rows), "goals": {"mean": MEAN, "worst": WORST}}
+    if given.write:
+        (DOCS / "deployed.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        (DOCS / "deployed.md").write_text(document(result, len(known), CELLS), encoding="utf-8")
     if given.json:
         print(json.dumps(result, indent=2))
     else:

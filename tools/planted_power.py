@@ -12,6 +12,14 @@ RANGE, POWER, RETURNS = (
 
 MUTANTS = (
     Mutant(
+        "in simulated worlds the best actions are those that are chosen most often",
+        "learning/planning/dispersed.py",
+        '        best = np.argsort(-worth, kind="stable")\n',
+        '        best = np.argsort(worth, kind="stable")\n',
+        (f"{POWER}::test_in_rare_worlds_the_better_an_action_is_the_less_often_it_is_chosen",),
+        unseen="What is said of a release after it was made is nobody's privacy.",
+    ),
+    Mutant(
         "what is paid after an end is rounded to a sixteenth",
         "data/statistics/counting.py",
         "        round(knowledge.end_reward * tally.RETURN),\n",

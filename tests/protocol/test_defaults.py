@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,15 @@ def test_tickets_of_a_widening_shuffler_follow_the_size_of_the_batch(tmp_path: P
     assert first == int(1.25 * mixing.batch + 0.5)
     assert [contract.tickets(number) for number in (16, 17, 25)] == [first, 2 * first, 4 * first]
     assert contract.ends[-1] <= people < contract.ends[-1] + 2 * sizes[-1]
+
+
+@pytest.mark.parametrize("people", [10_000, 48_123, 10**6])
+def test_everybody_who_takes_a_ticket_of_a_widening_shuffler_is_in_a_full_batch(tmp_path: Path, people: int) -> None:
+    """Tickets beyond a batch are counted: some batches are filled by everybody together, but for what rounding leaves over."""
+    contract = make_service(tmp_path / "tea", Spec(3, 2, 5), Shuffle(1.0, 1e-6), people).contract()
+    tickets = [contract.tickets(number) for number in range(1, len(contract.ends) + 1)]
+    filled = [total for total in itertools.accumulate(tickets) if total <= people]
+    assert people - filled[-1] < 0.01 * people and len(filled) >= 16
 
 
 def test_one_half_is_honest_unless_something_else_is_said() -> None:

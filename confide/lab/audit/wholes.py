@@ -3,7 +3,9 @@
 Where many outputs are drawn in one call, noise that two cells of one release, two releases or two people share is shared
 between outputs, or not drawn twice at all, and no attack on them can see it. So a share of the outputs of an audit are
 separate runs from the first draw to the last: a person's report and that of another, all releases of a curator with a
-restart between them, two data sets, the sums of all shufflers.
+restart between them, two data sets, the sums of all shufflers. What a service can run is played by the classes that its curator
+and its shuffler run (`service.intermediary`), message by message as bytes; what none can (trees, questions that change from
+release to release) by the books of the protocol.
 
 **The worst pair** is searched for: the one that is furthest apart for the noise that is seen, (x - y)' C^-1 (x - y) with C the
 covariance of runs in which nothing but noise differs. Where some combination of the outputs has no noise it is a pair that
@@ -19,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from ...data.privatizers import open_book, respond
-from ...data.trajectories import Trajectory
+from ...data.trajectories import Trajectory, episode_bytes
 from ...mechanisms.noise import NoiseSource, ReplayableNoise
 from ...protocol.design import Design
 from ...protocol.kinds import asked
-from ...protocol.releases import Report
+from ...protocol.releases import Report, Sum, release_bytes
+from ...service.intermediary.curator import EpisodeBatches
+from ...service.intermediary.shuffler import ReportBatches
 from .auditing import WHOLE, Target
 from .events import Array
 from .people import Pair, audited_question, everybody, exact_message, pairs
@@ -105,6 +109,16 @@ def joint_whole(design: Design, packed: Packed) -> WholeRun:
     other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
     member, ends = audited_question(design), [0, *design.schedule.ends.tolist()]
 
+    def served(person: Trajectory, noise: NoiseSource) -> Array:
+        seen, state, spec = [], b"", design.question.spec
+        for release in range(releases):
+            batches = EpisodeBatches(design, noise, simulated=True)
+            for number in range(ends[release], ends[release + 1]):
+                batches.take(release + 1, episode_bytes.to_bytes(person if number == 0 else other, spec))
+            _, body, state = batches.close(release + 1, ends[release + 1] - ends[release], state)
+            seen.append(packed(design, release_bytes.from_bytes(body)))
+        return np.concatenate(seen)
+
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         book, seen = open_book(design, noise, simulated=True), []
         for release in range(releases):
@@ -115,7 +129,8 @@ def joint_whole(design: Design, packed: Packed) -> WholeRun:
                 book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
         return np.concatenate(seen)
 
-    return WholeRun(play, lambda person: np.tile(exact_message(design, person, grid), releases))
+    running = served if member is None else play
+    return WholeRun(running, lambda person: np.tile(exact_message(design, person, grid), releases))
 
 
 def central_whole(design: Design, packed: Packed) -> WholeRun:
@@ -149,6 +164,20 @@ def shuffle_whole(design: Design) -> WholeRun:
     alone = design.mixing is not None and design.mixing.widening
     groups = list(enumerate(sizes))[-1:] if alone else list(enumerate(sizes))
 
+    def served(person: Trajectory, noise: NoiseSource) -> Array:
+        batches, seen, sender = ReportBatches(design), [], person
+        for group, people in groups:
+            for _ in range(people):
+                message: Any = respond(design, None, sender, noise, batch=group, simulated=True)
+                batches.take(group + 1, message[0].report.to_bytes(design))
+                sender = other
+            closed = batches.close(group + 1, people, b"")
+            if closed is not None:  # the last batch may be too small
+                total = Sum.from_bytes(closed.body, design)
+                seen.append(np.append(total.cells.ravel(), total.people))
+            batches.forget(group + 1)
+        return np.concatenate(seen).astype(np.float64)
+
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         book, seen, sender = open_book(design, noise, simulated=True), [], person
         for group, people in groups:
@@ -158,10 +187,13 @@ def shuffle_whole(design: Design) -> WholeRun:
             seen += [np.append(sums.total.cells.ravel(), sums.total.people) for sums in book.cover]  # type: ignore[attr-defined]
         return np.concatenate(seen).astype(np.float64)
 
-    seen = play(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size
+    tree = design.mixing is not None and design.mixing.tree
+    running = play if tree else served
+    seen = running(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size
 
     def shown(person: Trajectory) -> Array:
-        cells = np.tile(exact_message(design, person, 1.0), rows)
-        return np.resize(np.append(cells, np.zeros(rows)), seen)
+        cells = np.append(np.tile(exact_message(design, person, 1.0), rows), np.zeros(rows))
+        # A tree's sums cover everybody so far; a service's batches are disjoint, and she is in the first.
+        return np.resize(cells, seen) if tree else np.append(cells, np.zeros(seen - len(cells)))
 
-    return WholeRun(play, shown, SHARE / 2)
+    return WholeRun(running, shown, SHARE / 2)

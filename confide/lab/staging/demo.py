@@ -15,9 +15,10 @@ from ...learning.planning import policy_value
 from ...mdp import policies
 from ...privacy import Schedule
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, Guarantee
+from ...protocol.trusts.mixing import BEYOND
 from ...service.contract.folder import Folder
 from ...service.contract.heads import SignedHead
-from ...service.contract.intermediary import BEYOND, SHUFFLER
+from ...service.contract.intermediary import SHUFFLER
 from ...service.device.chain import fetched
 from .. import environments
 from .admission import Applicant, make_admitting

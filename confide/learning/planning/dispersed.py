@@ -9,6 +9,10 @@ of the next state after s where (s, a) may lead, t one state drawn from p, r the
 At size z = 0 all actions of a state are alike; at 1 each is certain of where it leads and what it pays, and differs from the others
 as much as p and r allow. The variance of P(. | s, a) V around p V is z^2 Var_p(V), that of a row drawn from a Dirichlet law of
 dispersion z^2. What is known beforehand, tables of rewards and of what is possible, stays as it is.
+
+Where actions are chosen unequally often it matters which of them is the better one: a rare one is known less well. So there are
+*rare* worlds besides, in which the draws (t, y) of a state are handed out by rank: the best to the action that is chosen least
+often, of those that are known to have been chosen at all, and so on. A draw is better the larger y + V(t) is.
 """
 
 from __future__ import annotations
@@ -22,14 +26,23 @@ from .logged import LoggedModel
 from .rows import TransitionRows
 
 
-def dispersed(model: LoggedModel, size: float, followed: int, people: float, rng: np.random.Generator) -> LoggedModel:
+def dispersed(
+    model: LoggedModel,
+    size: float,
+    followed: int,
+    people: float,
+    rng: np.random.Generator,
+    rare: Array | None = None,
+) -> LoggedModel:
     """A world of that size, with as many visits as `people` would make in it. followed: of how many steps it is counted where they
-    led: all, or all but the last; none of a single step, which nothing follows.
+    led: all, or all but the last; none of a single step, which nothing follows. rare: (S,) values of states, for a rare world.
     """
     ways, knowledge = model.knowledge.ways, model.knowledge
     layers, states, following = len(model.rows), *model.rows.practice.shape[1:]
     chances = np.empty(model.rows.chances.shape)
     table = ways.rows // knowledge.spec.actions * following + ways.following  # of each cell: from which state to which
+    usual = model.rewards[..., :1]
+    drawn = rng.random(model.rewards[..., 1:].shape) < usual if knowledge.rewards is None else None
     for layer in range(layers):
         law = model.rows.practice[layer].ravel()[table]
         mass = np.bincount(ways.rows, law, len(ways.starts) - 1)
@@ -41,9 +54,12 @@ def dispersed(model: LoggedModel, size: float, followed: int, people: float, rng
         ends, filled = np.cumsum(law), np.flatnonzero(np.diff(ways.starts))
         before = np.append(0.0, ends)[ways.starts[:-1]]
         picks = np.searchsorted(ends, before[filled] + rng.random(len(before))[filled], side="right")
+        picks = np.clip(picks, ways.starts[:-1][filled], ways.starts[1:][filled] - 1)
+        if rare is not None:
+            picks = _by_rarity(model, layer, rare, filled, picks, drawn)
         chances[layer] = (1 - size) * law
-        chances[layer, np.clip(picks, ways.starts[:-1][filled], ways.starts[1:][filled] - 1)] += size
-    rewards = _rewards(model, size, rng)
+        chances[layer, picks] += size
+    rewards = _rewards(model, size, drawn)
     shares = ways.each(model.behaviour) * chances
     practice = np.array([np.bincount(table, layer, states * following).reshape(states, following) for layer in shares])
     if knowledge.end is not None and following:
@@ -53,14 +69,38 @@ def dispersed(model: LoggedModel, size: float, followed: int, people: float, rng
     return replace(model, rows=rows, rewards=rewards, visits=visits, moves=moves)
 
 
-def _rewards(model: LoggedModel, size: float, rng: np.random.Generator) -> Array:
+def _by_rarity(
+    model: LoggedModel, layer: int, values: Array, filled: Array, picks: Array, drawn: Array | None
+) -> Array:
+    """The picks of a layer, handed out anew within every state whose pairs may all lead to the same states; so are the rewards
+    that were drawn, in place.
+    """
+    ways, actions = model.knowledge.ways, model.knowledge.spec.actions
+    offsets = np.zeros(len(ways.starts) - 1, dtype=np.int64)
+    offsets[filled] = picks - ways.starts[:-1][filled]
+    for state in range(len(offsets) // actions):
+        rows = np.arange(state * actions, (state + 1) * actions)
+        sets = [ways.following[ways.starts[row] : ways.starts[row + 1]] for row in rows]
+        if any(len(one) != len(sets[0]) or (one != sets[0]).any() for one in sets[1:]):
+            continue
+        worth = values[sets[0][offsets[rows]]] if len(sets[0]) else np.zeros(actions)
+        if drawn is not None:
+            worth = worth + drawn[layer, state]
+        best = np.argsort(-worth, kind="stable")
+        rarest = np.lexsort((model.behaviour[layer, state], ~model.covered[layer, state]))
+        offsets[rows[rarest]] = offsets[rows[best]]
+        if drawn is not None:
+            drawn[layer, state, rarest] = drawn[layer, state, best]
+    handed: Array = offsets[filled] + ways.starts[:-1][filled]
+    return handed
+
+
+def _rewards(model: LoggedModel, size: float, drawn: Array | None) -> Array:
     """(L, S, A+1): what pairs pay in the world, current practice first."""
     knowledge = model.knowledge
     pairs = model.rewards[..., 1:]
-    if knowledge.rewards is None:
-        usual = model.rewards[..., :1]
-        drawn = rng.random(pairs.shape) < usual
-        pairs = (1 - size) * usual + size * drawn
+    if drawn is not None:
+        pairs = (1 - size) * model.rewards[..., :1] + size * drawn
         if knowledge.end is not None:
             pairs[:, knowledge.end] = knowledge.end_reward
     return np.concatenate([(model.behaviour * pairs).sum(axis=-1, keepdims=True), pairs], axis=-1)

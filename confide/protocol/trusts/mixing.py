@@ -15,6 +15,9 @@ from ...privacy.schedule import AFTER, STEADY, Schedule
 
 HONEST = 0.5
 """Which share of users is assumed to be honest where nothing is said."""
+
+BEYOND = 0.25
+"""How many tickets a service issues beyond the batch of a shuffler, as a share of the batch: some holders are absent."""
 NEVER = 1 << 62
 """The base batch with which a batch begins that does not come."""
 

@@ -49,7 +49,7 @@ from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS
 from ..laws import BATCHES, PEOPLES, Law, PeoplesNoise, SumsNoise
 from ..reading import average_visits, reading
 from ..shuffled_obi import BITS_A_STEP, PAPER_NAME, claimed_epsilon, printed_bit_epsilon
-from .mixing import Mixing, people_in_sum
+from .mixing import BEYOND, Mixing, people_in_sum
 
 BITS, STEP = "shuffled-bits", "shuffled-step"
 MECHANISMS = (BITS, STEP)
@@ -106,13 +106,14 @@ def first_batch(spec: Spec, promise: Guarantee, users: int) -> int:
     """How many people the first batches have where batches widen: so many that they show the average pair.
 
     Its visits are then about `SHOWN` standard deviations of their noise, in the Gaussian limit; fewer people if so many
-    never come, and rounded such that everybody is in a full batch.
+    never come. A service issues tickets beyond a batch (`BEYOND`), as some holders are absent: sizes are rounded such that
+    everybody who takes a ticket is in a full batch.
     """
     question = BitQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
     flips = spec.states * (spec.horizon if spec.layers == 1 else 1)  # in the visits of a pair, a person
     noise = math.sqrt(flips * question.price().l1) / promise.mu()
     doublings = math.floor(math.log2(max(1.0, users * average_visits(spec) / (STEADY * SHOWN * noise))))
-    return max(2, users // (STEADY << doublings))
+    return max(2, int((users // (STEADY << doublings)) / (1 + BEYOND)))
 
 
 def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[ShuffledQuestion]:

@@ -40,7 +40,7 @@ def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]
     """The sums so far, one for each size of batch, and their release: batches are disjoint, and each has enough people, or
     more.
 
-    A design states the noise of full batches; that of the next number of them covers whoever is beyond.
+    A design states the noise of full batches. Here it is that of the reports that came, whose number is public.
     """
     from ...protocol.trusts.shuffle import noise_of_sums
 
@@ -52,8 +52,7 @@ def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]
         )
     totals[batch.level].merge(batch)
     release = read_sums(design, tuple(ShuffledSums(at, at + 1, total) for at, total in enumerate(totals)))
-    people = [-(-total.users // (least >> batch.level)) * float(least >> batch.level) for total in totals]
-    law = noise_of_sums(design, people)
+    law = noise_of_sums(design, [float(total.users) for total in totals])
     radii = design.reading.radii(design.question, law, design.release_failure, design.possible)
     noise = Noise(*design.reading.noise(design.question, law).tolist())
     return _packed(totals), replace(release, radius=type(release.radius)(*radii.tolist()), noise=noise)

@@ -8,14 +8,13 @@ from typing import Any
 from ... import validation
 from ...privacy.guarantee import JOINT, SHUFFLE
 from ...protocol.design import Design
+from ...protocol.trusts.mixing import BEYOND
 from .encoding import from_base64, to_base64
 
 CURATOR, SHUFFLER = "curator", "shuffler"
 ROLES = {JOINT: CURATOR, SHUFFLE: SHUFFLER}
 """The role of the intermediary under each trust model."""
 KEY_BYTES = 32
-BEYOND = 0.25
-"""Which share of tickets is issued beyond the batch of a shuffler, unless the contract says otherwise: some will not come."""
 MONTH = 30 * 86400.0
 
 

@@ -24,9 +24,10 @@ from .serving import serve
 class EpisodeBatches:
     """Open batches of episodes. Whoever does not come, or sends what cannot have happened, counts as an empty episode."""
 
-    def __init__(self, design: Design, noise: NoiseSource | None = None) -> None:
-        self._design = design
-        self._noise = curator_noise(noise)
+    def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
+        """No batch is open. Replayable noise is refused unless people are simulated."""
+        self._design, self._simulated = design, simulated
+        self._noise = curator_noise(noise, simulated)
         self._sums: dict[int, NDArray[np.int64]] = {}
         self.longest = episode_bytes.length(design.question.spec)
 
@@ -47,7 +48,12 @@ class EpisodeBatches:
     def close(self, batch: int, tickets: int, state: bytes) -> ClosedBatch:
         """Release the running sums about everybody who had a ticket, whoever came."""
         design = self._design
-        book = CuratorBook.from_bytes(state, design, self._noise) if state else open_book(design, self._noise)
+        simulated = self._simulated
+        book = (
+            CuratorBook.from_bytes(state, design, self._noise, simulated)
+            if state
+            else open_book(design, self._noise, simulated=simulated)
+        )
         batch_sum = self._sums.get(batch)
         book.take_sum(
             Total(np.zeros(design.question.width, dtype=np.int64) if batch_sum is None else batch_sum, tickets)

@@ -13,9 +13,9 @@ from confide.privacy import Act, Guarantee, Sensitivity
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.bits import BitQuestion
+from confide.protocol.trusts.mixing import BEYOND
 from confide.service.contract import Contract
 from confide.service.contract.contract import stated
-from confide.service.contract.intermediary import BEYOND
 from tests.protocol.combinations import described
 from tests.protocol.test_accepted import by_part, shuffled_pairs
 from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
