@@ -20,10 +20,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...protocol.releases.release import Array
 from .logged import LoggedModel
 from .rows import TransitionRows
+
+Places = NDArray[np.int64]
 
 
 def dispersed(
@@ -42,7 +45,8 @@ def dispersed(
     chances = np.empty(model.rows.chances.shape)
     table = ways.rows // knowledge.spec.actions * following + ways.following  # of each cell: from which state to which
     usual = model.rewards[..., :1]
-    drawn = rng.random(model.rewards[..., 1:].shape) < usual if knowledge.rewards is None else None
+    paid = rng.random(model.rewards[..., 1:].shape) < usual
+    drawn = paid.astype(np.float64) if knowledge.rewards is None else None
     for layer in range(layers):
         law = model.rows.practice[layer].ravel()[table]
         mass = np.bincount(ways.rows, law, len(ways.starts) - 1)
@@ -70,8 +74,8 @@ def dispersed(
 
 
 def _by_rarity(
-    model: LoggedModel, layer: int, values: Array, filled: Array, picks: Array, drawn: Array | None
-) -> Array:
+    model: LoggedModel, layer: int, values: Array, filled: Places, picks: Places, drawn: Array | None
+) -> Places:
     """The picks of a layer, handed out anew within every state whose pairs may all lead to the same states; so are the rewards
     that were drawn, in place.
     """
@@ -91,7 +95,7 @@ def _by_rarity(
         offsets[rows[rarest]] = offsets[rows[best]]
         if drawn is not None:
             drawn[layer, state, rarest] = drawn[layer, state, best]
-    handed: Array = offsets[filled] + ways.starts[:-1][filled]
+    handed: Places = offsets[filled] + ways.starts[:-1][filled]
     return handed
 
 

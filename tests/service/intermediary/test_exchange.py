@@ -378,7 +378,7 @@ def test_the_collector_goes_to_whoever_has_the_lease(line: Line, monkeypatch: py
         if body is not None and line.client.url == waiting:
             return PeerHeads(holder="http://127.0.0.1:2").to_json()
         if gone:
-            raise Unanswered("gone")
+            raise Unanswered("gone", "gone")
         return asked(where, body)
 
     gone = False
