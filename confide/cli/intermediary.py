@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
 
 from . import options
-from .output import note
 
 
 def _command(name: str, text: str, module: Callable[[], Callable[..., None]]) -> click.Command:
     def run(folder: str, database: str | None, child: bool, **listening: Any) -> None:
-        from ..service.http.serving import Endpoint
+        from ..service.http.serving import Endpoint, announce
         from ..service.intermediary.memory import begin_wiping
 
         begin_wiping()
-        endpoint = Endpoint(**listening, ready=lambda url: note(f"confide: {name} serves {folder} on {url}"))
+        endpoint = Endpoint(**listening, ready=partial(announce, name, folder))
         module()(folder, endpoint, database, child=child)
 
     run.__doc__ = text

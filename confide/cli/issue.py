@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from . import options
-from .output import note
 
 
 @click.command("issue")
@@ -26,8 +25,10 @@ def command(folder: str, names: str | None, guests: bool, database: str | None, 
     whoever is logged in, with the key in FOLDER/login.key; or --names lists what people show. Its operator must not be the
     collector's: who has its key can be any number of people.
     """
-    from ..service.http.serving import Endpoint
+    from functools import partial
+
+    from ..service.http.serving import Endpoint, announce
     from ..service.issuer.serving import login_of, serve
 
-    endpoint = Endpoint(**listening, ready=lambda url: note(f"confide: issue serves {folder} on {url}"))
+    endpoint = Endpoint(**listening, ready=partial(announce, "issue", folder))
     serve(folder, endpoint, login_of(folder, names, guests), database=database, child=child)

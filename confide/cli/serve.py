@@ -8,7 +8,6 @@ import click
 
 from ..errors import InvalidInput
 from . import options
-from .output import note
 
 
 @click.command("serve")
@@ -38,7 +37,7 @@ def command(
 
     from ..service.collector.serving import serve
     from ..service.dashboard.pages import routes
-    from ..service.http.serving import Endpoint
+    from ..service.http.serving import Endpoint, announce
 
     if demo_page and not dashboard:
         raise InvalidInput(
@@ -46,7 +45,7 @@ def command(
         )
     serve(
         folder,
-        Endpoint(**listening, ready=lambda url: note(f"confide: serving {folder} on {url}")),
+        Endpoint(**listening, ready=partial(announce, "serve", folder)),
         database,
         intermediary=curator or shuffler,
         issuer=issuer,

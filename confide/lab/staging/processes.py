@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...errors import ConfideError
 from ...service.device.transport import Transport, Unreachable
+from ...service.http.serving import announced_url
 
 
 class NotServed(ConfideError):
@@ -36,9 +37,7 @@ class Process:
             self._command += ["--database", database]
         self._log = log or folder / ("log" if command == "serve" else f"{command}.log")
         # A shuffler or a curator is ready only after a collector announced a round, for which it must be there already.
-        self._ready_line, self._page = {"serve": ("confide: serving ", "/readyz")}.get(
-            command, (f"confide: {command} serves ", "/healthz")
-        )
+        self._command_name, self._page = command, "/readyz" if command == "serve" else "/healthz"
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{port}"
 
@@ -76,8 +75,9 @@ class Process:
 
     def _find_url(self) -> bool:
         for line in self.log_text().splitlines():
-            if line.startswith(self._ready_line):
-                self.url = line.rsplit(" ", 1)[1]
+            address = announced_url(line)
+            if address is not None and (self._command_name != "serve" or '"serve"' in line):  # not its curator's
+                self.url = address
                 return True
         return False
 

@@ -15,8 +15,8 @@ from ...errors import ConfideError, InvalidInput
 from ..contract.contract import Contract
 from ..contract.folder import Folder
 from ..contract.intermediary import CURATOR
+from ..http.serving import announced_url
 
-READY_LINE = "confide: {} serves "
 DATABASE = "CONFIDE_DATABASE"
 """The environment variable with the address of a database."""
 ENDING, PAUSE = 5.0, 1.0
@@ -65,8 +65,9 @@ class ChildProcess:
         for line in process.stderr:
             _pass_on(line)
             text = line.decode(errors="replace")
-            if text.startswith(READY_LINE.format(self._verb)):
-                return text.rsplit(" ", 1)[1].strip()
+            address = announced_url(text)
+            if address is not None:
+                return address
         raise InvalidInput("child-not-started", f"confide {self._verb} did not start; what it said stands above.")
 
     def _watch(self, port: str) -> None:

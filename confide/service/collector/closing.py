@@ -200,7 +200,13 @@ class RoundCloser(threading.Thread):
                 if self._stopped.is_set():
                     return
                 LOG.error(
-                    "closing failed", extra={"details": {"error": type(error).__name__, "text": str(error)[:200]}}
+                    "closing failed",
+                    extra={
+                        "details": {
+                            "error": type(error).__name__,
+                            "text": str(error)[:200] if isinstance(error, ConfideError) else "",
+                        }
+                    },
                 )
                 wait = min(2 * wait, LONGEST)
             self._look.wait(wait)

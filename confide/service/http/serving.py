@@ -22,6 +22,8 @@ from ...errors import FormatError, InvalidInput
 
 LOGGER = "confide.http"
 """The logger of what servers share."""
+SERVING = "serving"
+"""The event of a server that is there."""
 GRACE = 2
 """Seconds that requests have to end after the signal."""
 
@@ -38,6 +40,25 @@ class JsonLines(logging.Formatter):
             **getattr(record, "details", {}),
         }
         return json.dumps(line)
+
+
+def announce(command: str, folder: str, url: str) -> None:
+    """Say on stderr where a server is: a sentence at a terminal, else a line of the log."""
+    if sys.stderr.isatty():
+        print(f"confide: {command} serves {folder} on {url}", file=sys.stderr, flush=True)
+        return
+    record = logging.makeLogRecord({"levelname": "INFO", "msg": SERVING, "details": {"command": command, "url": url}})
+    print(JsonLines().format(record), file=sys.stderr, flush=True)
+
+
+def announced_url(line: str) -> str | None:
+    """The address in a line of a log by which a server says where it is; None in any other line."""
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return None
+    found = document.get("url") if isinstance(document, dict) and document.get("event") == SERVING else None
+    return found if isinstance(found, str) else None
 
 
 @dataclass(frozen=True)
@@ -180,8 +201,20 @@ def log_to(name: str) -> None:
     """Let a logger, and those of what servers share, write lines of JSON to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    for logged, level in ((name, logging.INFO), (LOGGER, logging.INFO), ("uvicorn.error", logging.WARNING)):
+    logging.captureWarnings(True)
+    sys.excepthook = lambda kind, error, trace: _log_end(kind, trace)
+    threading.excepthook = lambda given: _log_end(given.exc_type, given.exc_traceback)
+    others = ((LOGGER, logging.INFO), ("uvicorn.error", logging.WARNING), ("py.warnings", logging.WARNING))
+    for logged, level in ((name, logging.INFO), *others):
         logger = logging.getLogger(logged)
         logger.handlers = [handler]
         logger.setLevel(level)
         logger.propagate = False
+
+
+def _log_end(kind: type[BaseException], trace: Any) -> None:
+    """Log an error that ends a thread or the process: where it arose, never what it was about."""
+    import traceback
+
+    frames = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(trace)[-5:]]
+    logging.getLogger(LOGGER).error("unexpected error", extra={"details": {"error": kind.__name__, "at": frames}})
