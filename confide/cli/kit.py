@@ -24,6 +24,8 @@ from ..service.intermediary.folder import RoleFolder, key_file
 from ..service.intermediary.store import BatchStore
 
 ROLES = ("curator", "shuffler")
+TRIES = 5
+"""How often two databases are copied until their copies are of one moment."""
 DATABASE = "database.db"
 """The copy of a Postgres database in a backup."""
 TABLES = (collector_schema.TABLES, intermediary_schema.TABLES)
@@ -40,9 +42,17 @@ def backup(folder: Folder, target: Path, database: str | None = None) -> dict[st
         for name in _KEPT:
             if (folder.path / name).is_file():
                 write_whole(place / name, (folder.path / name).read_bytes())
-        for name in ("collector.db", *(f"{role}.db" for role in ROLES)):
-            if (folder.path / name).is_file():
-                backups.copy_file(folder.path / name, place / name)
+        for _ in range(TRIES):
+            for name in ("collector.db", *(f"{role}.db" for role in ROLES)):
+                if (folder.path / name).is_file():
+                    (place / name).unlink(missing_ok=True)
+                    backups.copy_file(folder.path / name, place / name)
+            if _agree(Folder(place), contract):
+                break
+        else:
+            raise InvalidInput(
+                "backup-between-rounds", "Rounds follow each other too quickly to copy both databases. Try again."
+            )
         copied = None
         if database is not None:
             copied = f"{databases.SQLITE}{(place / DATABASE).resolve()}"
@@ -56,6 +66,25 @@ def backup(folder: Folder, target: Path, database: str | None = None) -> dict[st
                 beside.unlink()
         found = _write_heads(Folder(place), contract, copied)
     return {"backup": str(target), "contract": contract.pin, **found}
+
+
+def _agree(folder: Folder, contract: Contract) -> bool:
+    """Whether the copies of a collector's and an intermediary's file are of one moment: each has what the other has stored of it.
+    They are copied one after the other, and a round may turn in between; then either would refuse the other."""
+    about = contract.intermediary
+    if about is None or not folder.counts_here or not (folder.path / f"{about.role}.db").is_file():
+        return True
+    store = CollectorStore(folder.database, contract)
+    batches = BatchStore(RoleFolder(folder.path, about.role).database, contract)
+    try:
+        if not (store.exists() and batches.exists()):
+            return True
+        head, closing = batches.announced(), store.closing()
+        known = head is None or ((own := store.head(head.head.round)) is not None and own.digest == head.digest)
+        return known and (closing is None or batches.closing(closing.closing.number) is not None)
+    finally:
+        store.close()
+        batches.close_connections()
 
 
 def _write_heads(folder: Folder, contract: Contract, database: str | None) -> dict[str, Any]:

@@ -80,6 +80,20 @@ def test_a_backup_of_a_running_service_is_whole_and_an_older_one_is_not_restored
         assert again["round"] == 3 and again["compared"] == service.url
 
 
+def test_copies_that_a_round_came_between_are_taken_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folder_of(tmp_path / "tea", MADE)
+    with running(folder) as service:
+        fill(service, range(10), 2)
+    verdicts = iter([False, False, True])
+    monkeypatch.setattr(kit, "_agree", lambda copy, made: next(verdicts))
+    assert run(capsys, "backup", str(folder.path), str(tmp_path / "copy"))["round"] == 2 and not list(verdicts)
+    monkeypatch.setattr(kit, "_agree", lambda copy, made: False)
+    assert "backup-between-rounds" in refused(capsys, "backup", str(folder.path), str(tmp_path / "other"))
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_damaged_backup_is_not_restored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = folder_of(tmp_path / "tea", MADE)
     with running(folder) as service:
