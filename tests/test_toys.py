@@ -17,7 +17,7 @@ from scipy import stats
 
 from confide import Local, NoPrivacy
 from confide.cli import run as command
-from confide.data.privatizers import DatasetBook, books, open_book, respond
+from confide.data.privatizers import DatasetBook, open_book, respond
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput, PrivacyError, UnknownName, UnsafeNoise
 from confide.lab.audit import audit, entries, targets_of
@@ -37,7 +37,7 @@ from confide.protocol.kinds import CountQuestion
 from confide.protocol.releases import open_book as open_reports
 from tests.everyday import first_of
 
-from .toys.arms import KIND, ArmsQuestion, Chooser
+from .toys.arms import KIND, Arms, ArmsQuestion, Chooser
 from .toys.blurred import Blurred
 from .toys.blurred import case as blurred_counts
 from .toys.witness import QUORUM, WITNESS, WitnessBook
@@ -148,8 +148,7 @@ def test_a_question_may_have_a_curators_book_of_its_own(monkeypatch: pytest.Monk
     class OwnBook(DatasetBook):
         pass
 
-    monkeypatch.setattr(books, "_OPENERS", dict(books._OPENERS))
-    books.register("central", OwnBook, KIND)
+    monkeypatch.setattr(Arms, "curators_book", lambda kind, *given: OwnBook(*given))
     schedule = Schedule.batches(2, 1)
     assert type(open_book(make(Request(ArmsQuestion(SPEC), Central(1.0), schedule)))) is OwnBook
     assert type(open_book(make(Request(CountQuestion(SPEC), Central(1.0), schedule)))) is DatasetBook

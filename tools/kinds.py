@@ -1,6 +1,7 @@
-"""Where the package asks what kind of thing it has: tests on its own classes, and on the words of its tables.
+"""Where the package does not say, or asks, what kind of thing it has: `Any`, probes, tests on its own classes, words of its tables.
 
-`python -m tools.kinds` prints both, file by file. A new question, mechanism or trust model is entered in tables; whatever asks for
+`python -m tools.kinds` prints how often the name `Any` is used, where attributes are probed (`getattr`, `hasattr`), and both kinds
+of test, file by file. A new question, mechanism or trust model is entered in tables; whatever asks for
 its class, or compares its word, outside of them would have to be changed with it. `docs/decisions/0005-one-protocol.md` gives the
 reason of each that is left.
 """
@@ -8,6 +9,7 @@ reason of each that is left.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "confide"
+PROBING = ("getattr", "hasattr")
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,37 @@ def word_tests(trees: dict[str, ast.Module] | None = None) -> list[KindTest]:
     return places
 
 
+def unsaid(trees: dict[str, ast.Module] | None = None) -> Counter[str]:
+    """How often each package uses the name `Any`, in its imports not counted."""
+    counted: Counter[str] = Counter()
+    for file, tree in (sources() if trees is None else trees).items():
+        counted[file.split("/")[0]] += sum(
+            (isinstance(node, ast.Name) and node.id == "Any")
+            or (isinstance(node, ast.Attribute) and node.attr == "Any")
+            for node in ast.walk(tree)
+        )
+    return counted
+
+
+def probes(trees: dict[str, ast.Module] | None = None) -> list[KindTest]:
+    """Calls of `getattr` and `hasattr`, with the attribute if it is written out."""
+    places = []
+    for file, tree in (sources() if trees is None else trees).items():
+        for function, node in inside(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PROBING:
+                name = node.args[1].value if isinstance(node.args[1], ast.Constant) else "a computed name"
+                places.append(KindTest(file, node.lineno, function, (str(name),)))
+    return places
+
+
 def main() -> None:
     """Print them."""
+    counts = unsaid()
+    print(f"{counts.total()} uses of the name Any: {', '.join(f'{name} {n}' for name, n in counts.most_common() if n)}")
+    asked = probes()
+    print(f"{len(asked)} probes by getattr and hasattr in {len({place.file for place in asked})} files")
+    for place in asked:
+        print(f"  {place}")
     for title, places in (("tests on our own classes", class_tests()), ("comparisons of words", word_tests())):
         print(f"{len(places)} {title} in {len({place.file for place in places})} files")
         for place in places:

@@ -76,9 +76,9 @@ MUTANTS = (
     ),
     Mutant(
         "the table accepts Gaussian noise on bits",
-        "protocol/accepted.py",
-        '"mixture": ("gaussian",),\n    },\n    "shuffle"',
-        '"mixture": ("gaussian",),\n        "bits": ("gaussian",),\n    },\n    "shuffle"',
+        "protocol/kinds/bits.py",
+        'by_trust(shuffle=("shuffled-bits",))',
+        'by_trust(local=("gaussian",), shuffle=("shuffled-bits",))',
         ("tests/lab/audit/test_sweep.py::test_every_row_is_attacked",),
         unseen="Nothing makes such designs, so nothing attacks them: that a row has no attack is what the test notices.",
     ),

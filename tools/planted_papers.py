@@ -84,7 +84,7 @@ MUTANTS = (
     ),
     wrong_line(
         "LDP-UCRL-VTR: sigma has 2 H^3 for 4 H^3",
-        "protocol/kinds/mixture_design.py",
+        "protocol/kinds/mixture.py",
         "return 4 * horizon * v**2 * math.sqrt(2 * math.log(2.5 * horizon / promise.delta)) / promise.epsilon",
         "return 2 * horizon * v**2 * math.sqrt(2 * math.log(2.5 * horizon / promise.delta)) / promise.epsilon",
         STATED,
@@ -178,7 +178,7 @@ MUTANTS = (
     ),
     wrong(
         "DP-VAPVI: rho_0 = rho/(4 H)",
-        "protocol/kinds/gram_design.py",
+        "protocol/kinds/gram.py",
         "share = rho / (5 * form.horizon)",
         "share = rho / (4 * form.horizon)",
         STATED,

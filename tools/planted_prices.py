@@ -111,7 +111,7 @@ MUTANTS = (
     ),
     Mutant(
         "min for max in the price of two halves",
-        "protocol/kinds/gram_design.py",
+        "protocol/kinds/gram.py",
         "max(total.values()) if self.form.split",
         "min(total.values()) if self.form.split",
         ("tests/protocol/test_gram.py",),

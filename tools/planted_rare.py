@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "the centre is ignored in reading",
-        "protocol/releases/release.py",
+        "protocol/kinds/counts.py",
         "parts[CENTRED] + question.centre * visits if",
         "parts[CENTRED] + 0.5 * visits if",
         (
@@ -62,9 +62,9 @@ MUTANTS = (
     ),
     Mutant(
         "visits of a single step are taken to have the noise of a cell",
-        "protocol/reading.py",
-        "    return math.sqrt(cells_of_visits(question)) if question.spec.horizon == 1 else None\n",
-        "    return 1.0 if question.spec.horizon == 1 else None\n",
+        "protocol/kinds/counts.py",
+        "        return math.sqrt(cells_of_visits(self)) if self.spec.horizon == 1 else None\n",
+        "        return 1.0 if self.spec.horizon == 1 else None\n",
         (f"{SINGLE}::test_errors_of_the_parts_are_independent_and_visits_have_twice_the_noise",),
         unseen="Nobody is told more by it: it is a mistake of who reads.",
     ),

@@ -35,6 +35,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "results": ("confide.analysis.results",),
     "kinds": (
         "confide.protocol.kinds",
+        "confide.protocol.kinds.kind",
         "confide.protocol.kinds.question",
         "confide.protocol.kinds.bits",
         "confide.protocol.kinds.mixture",
@@ -43,11 +44,10 @@ PAGES: dict[str, tuple[str, ...]] = {
     ),
     "protocol": (
         "confide.protocol",
-        "confide.protocol.reading",
         "confide.protocol.laws",
+        "confide.protocol.trusts.trust",
         "confide.protocol.trusts.shuffle",
         "confide.protocol.trusts.central",
-        "confide.protocol.kinds.mixture_design",
     ),
     "privatizers": ("confide.data.privatizers",),
     "releases": (
@@ -55,8 +55,6 @@ PAGES: dict[str, tuple[str, ...]] = {
         "confide.protocol.releases.books",
         "confide.protocol.releases.report",
         "confide.protocol.releases.reading",
-        "confide.protocol.releases.mixture",
-        "confide.protocol.releases.gram",
         "confide.protocol.releases.shuffler",
         "confide.protocol.releases.sums",
         "confide.protocol.releases.release_bytes",

@@ -35,7 +35,7 @@ def trusts() -> tuple[str, ...]:
 
 
 def enter_trust(name: str) -> None:
-    """Let promises name a trust model of one's own; `designs.register_trust` does this."""
+    """Let promises name a trust model of one's own; `protocol.trusts.trust.register` does this."""
     _ENTERED.add(name)
 
 

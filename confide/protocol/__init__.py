@@ -6,9 +6,10 @@ from ..loading import on_first_use
 
 if TYPE_CHECKING:
     from .accepted import accept
-    from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, make, register_maker, register_trust
-    from .reading import Noise
+    from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, make
+    from .releases.release import Noise
     from .trusts.mixing import Mixing
+    from .trusts.trust import Trust
 
 __all__ = [
     "AUTO",
@@ -22,24 +23,20 @@ __all__ = [
     "Trust",
     "accept",
     "make",
-    "register_maker",
-    "register_trust",
 ]
 
 _HOMES = {
     "AUTO": "design",
     "Design": "design",
     "Mixing": "trusts.mixing",
-    "Noise": "reading",
+    "Noise": "releases.release",
     "PAPER": "design",
     "Request": "design",
     "SOUND": "design",
     "TIGHT": "design",
-    "Trust": "design",
+    "Trust": "trusts.trust",
     "accept": "accepted",
     "make": "design",
-    "register_maker": "design",
-    "register_trust": "design",
 }
 
 __getattr__ = on_first_use(__name__, _HOMES)

@@ -1,4 +1,5 @@
-"""The table of what is accepted from outside: a kind of question, a mechanism and a trust model that go together.
+"""The table of what is accepted from outside: a kind of question, a mechanism and a trust model that go together. A kind's file
+says by which mechanisms it may be answered under which trust (`Kind.answered`).
 
 A design that is read from bytes, alone or in a contract, is refused unless its row is here: by devices, collectors, curators and
 `service check` alike, since all of them read it by `Design.from_bytes`. That a mechanism can be run on a question does not make its
@@ -13,10 +14,14 @@ No row, and why: `asked` under shuffle, where each pair has a sum of its own and
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InvalidInput
-from ..mechanisms.catalogue import parameters, word
+from ..mechanisms import registry
+from ..mechanisms.catalogue import word
+from .kinds.kind import KINDS, every, find
+from .trusts.trust import registered
 
 if TYPE_CHECKING:
     from ..privacy import Guarantee
@@ -34,60 +39,56 @@ class Combination(NamedTuple):
 Case = Callable[["Guarantee"], "Design"]
 """The design of a row that keeps a guarantee on a small world: of at least `STEPS` steps and `PAIRS` pairs of state and action."""
 
+ORDER = ("local", "shuffle", "joint", "central", "none")
+"""The order of our rows."""
 STEPS, PAIRS = 3, 4
 """Below so many steps nobody repeats a visit, and below so many pairs everybody is asked about the same: mistakes hide there."""
-
-_ENCODINGS = ("unary", "k-ary", "subset")
-_COUNTERS = ("tree-gaussian", "toeplitz", "buffered-toeplitz")
-_OURS: dict[str, dict[str, tuple[str, ...]]] = {
-    "local": {
-        "counts": ("laplace", "gaussian", "randomised-response", "bounded"),
-        "step": _ENCODINGS,
-        "asked": _ENCODINGS,
-        "budgeted": ("gaussian",),
-        "mixture": ("gaussian",),
-    },
-    "shuffle": {"bits": ("shuffled-bits",), "step": ("shuffled-step",)},
-    "joint": {
-        "counts": ("tree-laplace", *_COUNTERS),
-        "budgeted": _COUNTERS,
-        "mixture": ("buffered-toeplitz",),
-    },
-    "central": {
-        "counts": ("laplace", "gaussian"),
-        "bandit": ("laplace", "gaussian"),
-        "budgeted": ("gaussian",),
-        "returns": ("laplace", "gaussian"),
-        "worth": ("gaussian",),
-        "gram": ("gram-gaussian",),
-    },
-    "none": {"counts": ("none",), "mixture": ("none",), "gram": ("gram-gaussian",)},
-}
 
 ANY, BROWSERS = "any", "browsers"
 DEVICES = (BROWSERS, ANY)
 """Whose devices answer: those in pages too, or only those that run this package."""
 IN_PAGES = ("local", "shuffle", "joint")
 """The trust models under which devices in pages take part."""
-_UNKNOWN_KINDS = {"local": ("budgeted", "mixture"), "joint": ("mixture",)}
-"""Kinds of question that a page cannot answer, by trust; to a curator it hands over the episode, whatever is counted of it."""
 _UNKNOWN_MECHANISMS = ("bounded",)
 
 _CASES: dict[Combination, Case] = {}
 
 
 def _our_rows() -> tuple[Combination, ...]:
+    """What the files of our kinds say that they are answered by."""
     return tuple(
-        Combination(kind, each, trust)
-        for trust, kinds in _OURS.items()
-        for kind, names in kinds.items()
-        for each in names
+        Combination(kind.name, word, trust)
+        for trust in ORDER
+        for kind in every()
+        if kind.name in KINDS
+        for word in kind.answered.get(trust, ())
     )
 
 
+def _registered_rows() -> tuple[Combination, ...]:
+    """What kinds, trust models and mechanisms that were registered say of themselves."""
+    kinds = (
+        Combination(kind.name, word, trust)
+        for kind in every()
+        if kind.name not in KINDS
+        for trust, words in kind.answered.items()
+        for word in words
+    )
+    models = (
+        Combination(kind, word, model.name)
+        for model in registered()
+        for kind, words in model.answered.items()
+        for word in words
+    )
+    mechanisms = (
+        Combination(kind, name, trust) for name, entry in registry.entered().items() for kind, trust in entry.answers
+    )
+    return (*kinds, *models, *mechanisms)
+
+
 def rows() -> tuple[Combination, ...]:
-    """Every row: ours, then those that were entered with a case."""
-    return (*_our_rows(), *_CASES)
+    """Every row: ours, those of kinds, trust models and mechanisms of one's own, and those that were entered with a case."""
+    return (*_our_rows(), *_registered_rows(), *_CASES)
 
 
 def rows_in_pages() -> tuple[Combination, ...]:
@@ -96,7 +97,7 @@ def rows_in_pages() -> tuple[Combination, ...]:
         row
         for row in _our_rows()
         if row.trust in IN_PAGES
-        and row.kind not in _UNKNOWN_KINDS.get(row.trust, ())
+        and row.trust not in find(row.kind).unknown_in_pages
         and row.mechanism not in _UNKNOWN_MECHANISMS
     )
 
@@ -114,12 +115,20 @@ def accept(kind: str, mechanism: str, trust: str, case: Case) -> None:
 
 def case_of(row: Combination) -> Case | None:
     """The case that a row was entered with; None for ours, whose cases the audit has."""
-    return _CASES.get(row)
+    if row in _CASES:
+        return _CASES[row]
+    if row.kind not in KINDS and row.mechanism in find(row.kind).answered.get(row.trust, ()):
+        return partial(find(row.kind).case, row)
+    for model in registered():
+        if model.name == row.trust and row.mechanism in model.answered.get(row.kind, ()):
+            return partial(model.case, row)
+    entry = registry.entered().get(row.mechanism)
+    return entry.case if entry is not None and (row.kind, row.trust) in entry.answers else None
 
 
 def row_of(design: Design) -> Combination:
     """The row of a design."""
-    return Combination(design.question.kind, word(parameters(design.mechanism)), design.trust)
+    return Combination(design.question.kind, word(design.kind.noise_to_plain(design.mechanism)), design.trust)
 
 
 def require_accepted(design: Design) -> Design:

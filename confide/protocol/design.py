@@ -20,14 +20,15 @@ from ..errors import InvalidInput, PrivacyError
 from ..mechanisms.counter import checked_failure
 from ..mechanisms.randomizer import require_grid
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
-from ..privacy.guarantee import enter_trust
-from . import tables
 from .trusts.mixing import Mixing, ShuffledBatch
 
 if TYPE_CHECKING:
     from .kinds import Question
+    from .kinds.counts import CountQuestion
+    from .kinds.kind import AnyKind, DesignMaker
     from .laws import Law
-    from .reading import Noise, Reading
+    from .releases.release import Noise
+    from .trusts.trust import Trust
 
 Array = NDArray[np.float64]
 
@@ -127,15 +128,22 @@ class Design:
         return [ShuffledBatch(group, 0)] if self.mixing is None else self.mixing.batches_of(group, self.schedule.users)
 
     @cached_property
-    def reading(self) -> Reading:
-        """How sums of messages are read: estimates, radii and noise."""
-        from .reading import reading
+    def kind(self) -> AnyKind:
+        """The kind of its question: how sums of messages are read into releases."""
+        from .kinds.kind import find
 
-        return reading(self.question.kind)
+        return find(self.question.kind)
+
+    @property
+    def counts(self) -> CountQuestion:
+        """The counts that are estimated from messages; refused where these are none."""
+        return self.kind.counts(self.question)
 
     @cached_property
     def _trust(self) -> Trust:
-        return trust(self.trust)
+        from .trusts.trust import find
+
+        return find(self.trust)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -180,7 +188,7 @@ class Design:
         if self._printed is not None and failure is None:
             return self._printed(np.asarray(people, dtype=np.float64))
         share = self.release_failure if failure is None else checked_failure(failure)
-        return self.reading.radii(self.question, self.law(people), share, self.possible)
+        return self.kind.radii(self.question, self.law(people), share, self.possible)
 
     @cached_property
     def error_table(self) -> tuple[NDArray[np.int64], Array, Array]:
@@ -193,14 +201,14 @@ class Design:
             # A tree counter errs most after 2^j - 1 releases, so these are always among the points.
             spaced = np.searchsorted(ends, np.geomspace(ends[0], ends[-1], RADIUS_POINTS).round())
             points = np.union1d(ends[spaced], ends[2 ** np.arange(1, releases.bit_length()) - 2])
-        table, noise = self.radii(points), self.reading.noise(self.question, self.law(points))
+        table, noise = self.radii(points), self.kind.noise(self.question, self.law(points))
         if len(points) < releases:
             table = np.maximum.accumulate(table)
         return points, table, noise
 
     def errors_at(self, people: int) -> tuple[Array, Noise]:
         """(n,) radii and noise of a release about so many people: from the table, or computed if they are not in it."""
-        from .reading import Noise
+        from .releases.release import Noise
 
         points, table, noise = self.error_table
         where = int(np.searchsorted(points, people))
@@ -208,7 +216,7 @@ class Design:
             return table[where], Noise(*noise[where].tolist())
         if self._computed[0] != people:
             within = where < len(points) < self.schedule.releases
-            variances = self.reading.noise(self.question, self.law(people))
+            variances = self.kind.noise(self.question, self.law(people))
             radii = table[where] if within else self.radii(people)
             self._computed[:] = [people, (radii, Noise(*variances.tolist()))]
         errors: tuple[Array, Noise] = self._computed[1]
@@ -250,45 +258,6 @@ class Design:
         return replace(certificate, promises=(*certificate.promises, *map(Promise, further)))
 
 
-def whole_guarantee(design: Design) -> Guarantee:
-    """The guarantee of the design: where reports keep it by themselves."""
-    return design.guarantee
-
-
-def no_further_guarantee(design: Design) -> tuple[Guarantee, ...]:
-    """No guarantees: the design promises nothing beyond its main one."""
-    return ()
-
-
-def no_check(design: Design) -> None:
-    """Check nothing: for trust models without conditions of their own."""
-
-
-@dataclass(frozen=True)
-class Trust:
-    """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
-
-    scheduled: whether a certificate tells of the schedule. further: further promises that a certificate prints. check:
-    refuses a design whose parts do not belong together, whoever wrote it down. local_guarantee: what reports keep
-    by themselves.
-    """
-
-    name: str
-    law: Callable[[Design, NDArray[Any]], Law]
-    devices: Callable[[Design], tuple[Any, ...]]
-    assumptions: Callable[[Design], tuple[str, ...]]
-    scheduled: bool = False
-    further: Callable[[Design], tuple[Guarantee, ...]] = no_further_guarantee
-    check: Callable[[Design], None] = no_check
-    local_guarantee: Callable[[Design], Guarantee] = whole_guarantee
-
-
-DesignMaker = Callable[[Request], Design]
-
-_TRUSTS: dict[str, Trust] = {}
-_MAKERS: dict[tuple[str, str], DesignMaker] = {}
-
-
 def check_noise(design: Design, verb: str, mechanism: Any) -> None:
     """Refuse a mechanism that cannot do what the trust model asks of it, on a grid that divides what is counted.
 
@@ -300,7 +269,7 @@ def check_noise(design: Design, verb: str, mechanism: Any) -> None:
             "mechanism-not-for-trust",
             f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.",
         )
-    if getattr(mechanism, "categories", 0) != getattr(question, "categories", 0):
+    if getattr(mechanism, "categories", 0) != question.categories:
         raise InvalidInput(
             "mechanism-categories",
             "The mechanism is for another number of categories than the question has. Make it again.",
@@ -311,7 +280,7 @@ def check_noise(design: Design, verb: str, mechanism: Any) -> None:
             "Noise by part has its larger radius from the first transition on. Make it again.",
         )
     require_grid(mechanism.grid)
-    parts = 1 / (getattr(question, "resolution", 1 / mechanism.grid) * mechanism.grid)
+    parts = 1 / (question.resolution * mechanism.grid) if question.resolution else 1.0
     if parts < 0.5 or abs(parts - round(parts)) > 1e-9 * parts:
         raise InvalidInput(
             "grid-does-not-divide",
@@ -319,42 +288,11 @@ def check_noise(design: Design, verb: str, mechanism: Any) -> None:
         )
 
 
-def register_trust(model: Trust) -> None:
-    """Enter a trust model in the table; promises may name it from now on."""
-    _TRUSTS[model.name] = model
-    enter_trust(model.name)
-
-
-def register_maker(kind: str, name: str, maker: DesignMaker) -> None:
-    """Enter the function that designs answers to a kind of question under a trust model."""
-    _MAKERS[kind, name] = maker
-
-
-def trust(name: str) -> Trust:
-    """The trust model of that name."""
-    if name in tables.TRUSTS:
-        tables.load(tables.TRUSTS[name])
-    if name not in _TRUSTS:
-        raise InvalidInput(
-            "trust-unknown", f"There is no trust model {name!r}. Choose one of {', '.join(sorted(tables.TRUSTS))}."
-        )
-    return _TRUSTS[name]
-
-
 def make(request: Request) -> Design:
     """The design that answers a request, verified."""
     validation.choice("calibration", request.calibration, (PAPER, SOUND, TIGHT))
     checked_failure(request.failure)
-    kind, name = request.question.kind, request.promise.trust
-    if (kind, name) in tables.MAKERS:
-        tables.load(tables.MAKERS[kind, name])
-    maker = _MAKERS.get((kind, name))
-    if maker is None:
-        able = sorted({trust for known_kind, trust in (*tables.MAKERS, *_MAKERS) if known_kind == kind})
-        raise InvalidInput(
-            "kind-not-for-trust",
-            f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.",
-        )
+    maker = _maker(request.question.kind, request.promise.trust)
     return _named(maker(request), request).verified()
 
 
@@ -368,3 +306,20 @@ def _named(design: Design, request: Request) -> Design:
         return design
     remark = f"every step follows the same law: counts are {POOLED}, which {request.paper} counts apart"
     return replace(design, remarks=(*design.remarks, remark))
+
+
+def _maker(kind: str, name: str) -> DesignMaker:
+    """Who designs answers to a kind of question under a trust model: the kind itself, or the trust model."""
+    from .kinds.kind import find as find_kind
+    from .trusts.trust import find as find_trust
+    from .trusts.trust import trusts_with
+
+    own = find_kind(kind).designers()
+    maker = own.get(name) or find_trust(name).designers().get(kind)
+    if maker is None:
+        able = sorted({*own, *trusts_with(kind)})
+        raise InvalidInput(
+            "kind-not-for-trust",
+            f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.",
+        )
+    return maker

@@ -11,14 +11,11 @@ import numpy as np
 
 from .. import validation
 from ..errors import ConfideError, FormatError
-from ..loading import sibling
-from ..mechanisms.catalogue import from_parameters, parameters
 from ..mechanisms.counter import checked_failure
 from ..privacy import Act, Guarantee, Schedule
-from . import tables
 from .accepted import require_accepted
 from .design import Design
-from .kinds import read
+from .kinds import Question, find, read
 from .kinds.question import DIGEST_BYTES
 from .trusts.mixing import Mixing
 
@@ -106,19 +103,12 @@ def _mixing_parameters(mixing: Mixing) -> list[tuple[str, Any]]:
 
 def _noise_parameters(design: Design) -> dict[str, Any]:
     """The mechanism's name and parameters as plain values."""
-    writer = tables.NOISES.get(design.question.kind)
-    if writer is None:
-        return parameters(design.mechanism)
-    plain: dict[str, Any] = sibling(str(__package__), writer).noise_to_plain(design.mechanism)
-    return plain
+    return design.kind.noise_to_plain(design.mechanism)
 
 
-def _noise(question: Any, values: dict[str, Any], promise: Guarantee, calibration: str) -> Any:
+def _noise(question: Question, values: dict[str, Any], promise: Guarantee, calibration: str) -> Any:
     """The mechanism that these values describe; anything else is refused."""
-    reader = tables.NOISES.get(question.kind)
-    if reader is None:
-        return from_parameters(values, question.price(), promise, 1 / getattr(question, "resolution", 1))
-    return sibling(str(__package__), reader).noise_from_plain(question, values, calibration)
+    return find(question.kind).noise_from_plain(question, values, promise, calibration)
 
 
 def digest(design: Design) -> bytes:

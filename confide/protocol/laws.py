@@ -10,16 +10,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import InvalidInput
 from ..mechanisms.counter import Counter
 from ..mechanisms.randomizer import Randomizer, bernstein_radius
+from .releases.release import CURATORS as CURATORS
+from .releases.release import PEOPLES as PEOPLES
 
 Array = NDArray[np.float64]
-
-
-CURATORS, PEOPLES, BATCHES = 0.0, 1.0, 2.0
-"""Whose noise it is: one curator's; everybody's own, and so independent from person to person; or that and as much as a batch
-needs, so that later people have less of it than earlier ones where batches widen.
-"""
 
 
 class Law(Protocol):
@@ -43,6 +40,10 @@ class Law(Protocol):
         """Variance of one cell that counts so many observations a person."""
         ...
 
+    def of_people(self) -> PeoplesNoise:
+        """The same as the noise of so many people's messages by one mechanism; refused where it is none."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class PeoplesNoise:
@@ -64,6 +65,10 @@ class PeoplesNoise:
     def variance(self, trials: float = 1.0) -> Array:
         """The variance of one message, times the number of people."""
         return np.asarray(self.people, dtype=np.float64) * self.mechanism.variance(trials)
+
+    def of_people(self) -> PeoplesNoise:
+        """Itself."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +94,12 @@ class CounterNoise:
         """The variance of one cell, whatever it counts."""
         return self._each(self.counter.std) ** 2
 
+    def of_people(self) -> PeoplesNoise:
+        """Refused: a curator counts, and nobody names a category."""
+        raise InvalidInput(
+            "categories-at-curator", "Categories are told by devices, not counted by a curator. Ask for counts."
+        )
+
     def _each(self, function: Callable[[int], float]) -> Array:
         table = [function(int(release)) if release > 0 else 0.0 for release in np.atleast_1d(self.releases)]
         return np.array(table).reshape(np.shape(self.releases))
@@ -101,11 +112,6 @@ class SumsNoise:
     mechanisms: Sequence[Randomizer]
     people: Sequence[ArrayLike]
     own: float = PEOPLES
-
-    @property
-    def mechanism(self) -> Randomizer:
-        """How reports to the first shuffler are randomised."""
-        return self.mechanisms[0]
 
     @property
     def rounding(self) -> Array:
@@ -125,3 +131,12 @@ class SumsNoise:
             np.asarray(sum(np.asarray(count, dtype=np.float64) * mechanism.variance() for count, mechanism in each))
             * trials
         )
+
+    def of_people(self) -> PeoplesNoise:
+        """That of its only sum; refused where there are several."""
+        if len(self.mechanisms) > 1:
+            raise InvalidInput(
+                "categories-several-sizes",
+                "Shufflers of several sizes take whole episodes. Use one size, or ask for counts.",
+            )
+        return PeoplesNoise(self.mechanisms[0], self.people[0], self.own)

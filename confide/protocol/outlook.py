@@ -43,7 +43,7 @@ MOST_WORK = 10**8
 
 def typical_error(design: Design, people: ArrayLike) -> Array:
     """The error that half of all releases about so many people exceed, as a share of the average count. At 1 it stands out."""
-    which, signal = design.reading.signal(design.question)
+    which, signal = design.kind.signal(design.question)
     numbers = np.asarray(people, dtype=np.float64)
     return np.asarray(design.radii(numbers, TYPICAL)[..., which] / (signal * numbers))
 
@@ -55,7 +55,7 @@ def people_needed(design: Design, failure: float = TYPICAL) -> float:
     curator's, and that of a tree of shufflers, does not grow, or hardly. Which it is, the noise itself tells.
     """
     users = design.schedule.users
-    which, signal = design.reading.signal(design.question)
+    which, signal = design.kind.signal(design.question)
     count = users if design.mixing is not None else max(users, 10**6)
     error = float(design.radii(count, failure)[which])
     if error == 0:

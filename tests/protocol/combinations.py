@@ -53,7 +53,7 @@ def questions(spec: Spec = SPEC) -> dict[str, Any]:
 
 def mechanisms(question: Any) -> list[Any]:
     """Each of ours, with noise that hides everybody."""
-    grid, crowd = 1 / getattr(question, "resolution", 1), (ShuffledCrowd(0.4999, BATCH),)
+    grid, crowd = 1 / (question.resolution or 1), (ShuffledCrowd(0.4999, BATCH),)
     return [
         Laplace(LOTS, grid),
         Gaussian(LOTS, grid),

@@ -18,10 +18,10 @@ from confide.privacy import Central, Guarantee, Joint, Local, NoPrivacy, Schedul
 from confide.privacy.conversion import gaussian_mu
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
+from confide.protocol.kinds import find as reading
 from confide.protocol.kinds.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.protocol.kinds.sensitivity import sensitivity
 from confide.protocol.papers import PRINTED
-from confide.protocol.reading import reading
 from confide.protocol.trusts import joint
 from confide.protocol.trusts import local_counts as local
 
@@ -373,7 +373,7 @@ def test_tabulated_errors_are_those_that_are_computed_or_a_little_more(
     everything = long.radii(np.arange(1, 301))
     for people in (3, 127, 200, 255, 299):
         result, noise = long.errors_at(people)
-        np.testing.assert_array_equal(noise, long.reading.noise(long.question, long.law(people)))
+        np.testing.assert_array_equal(noise, long.kind.noise(long.question, long.law(people)))
         assert (result >= everything[people - 1]).all()
         assert (result <= everything[: people + 30].max(axis=0)).all()
 

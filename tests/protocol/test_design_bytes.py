@@ -25,7 +25,7 @@ from confide.protocol.accepted import accept
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import COUNTED, DROPPED
-from confide.protocol.kinds.mixture_design import MixtureProblem
+from confide.protocol.kinds.mixture import MixtureProblem
 from confide.protocol.trusts.central import possible_cells
 from confide.protocol.trusts.mixing import Mixing
 
@@ -135,7 +135,7 @@ def test_a_mechanism_that_somebody_registered_is_calibrated_again(monkeypatch: p
         with pytest.raises(FormatError, match="calibrated in another way"):
             Design.from_bytes(made.to_bytes())
     finally:
-        monkeypatch.delitem(registry._MAKERS, "own")
+        monkeypatch.delitem(registry._ENTRIES, "own")
     with pytest.raises(FormatError, match="nobody registered 'own' here"):
         Design.from_bytes(made.to_bytes())
 

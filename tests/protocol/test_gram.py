@@ -11,8 +11,7 @@ from confide.mdp.linear import LinearFeatures
 from confide.mechanisms.gaussian import effective_sigma
 from confide.privacy import Central, Schedule
 from confide.protocol.design import PAPER, Request, make
-from confide.protocol.kinds.gram import VALUE, VARIANCE, GramForm, cost
-from confide.protocol.kinds.gram_design import MATRIX_GRID, VECTOR_GRID
+from confide.protocol.kinds.gram import MATRIX_GRID, VALUE, VARIANCE, VECTOR_GRID, GramForm, cost
 
 FEATURES = LinearFeatures.declared(np.array([[[0.6, 0.8], [1.0, 0.0]], [[0.0, 0.5], [0.5, 0.0]]]))
 

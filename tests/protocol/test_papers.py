@@ -36,10 +36,8 @@ from confide.protocol import shuffled_obi
 from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
-from confide.protocol.kinds.gram import VALUE, GramQuestion
-from confide.protocol.kinds.gram_design import design_gram
+from confide.protocol.kinds.gram import VALUE, GramQuestion, GramRelease, design_gram
 from confide.protocol.papers import PRINTED, PROOF, printed, printed_radii
-from confide.protocol.releases.gram import GramRelease
 
 from ..service.contract.example import contract
 

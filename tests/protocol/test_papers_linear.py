@@ -27,13 +27,10 @@ from confide.mdp.linear import LinearFeatures
 from confide.privacy import Guarantee, Schedule
 from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.kinds.counts import TRANSITIONS, VISITS
-from confide.protocol.kinds.gram import VALUE, GramQuestion
-from confide.protocol.kinds.mixture import RAW, MixtureForm
-from confide.protocol.kinds.mixture_design import MixtureProblem
-from confide.protocol.releases import CountRelease, Radius, unpack
-from confide.protocol.releases.gram import GramRelease
-from confide.protocol.releases.mixture import MixtureRadius, MixtureRelease
+from confide.protocol.kinds.counts import TRANSITIONS, VISITS, unpack
+from confide.protocol.kinds.gram import VALUE, GramQuestion, GramRelease
+from confide.protocol.kinds.mixture import RAW, MixtureForm, MixtureProblem, MixtureRadius, MixtureRelease
+from confide.protocol.releases import CountRelease, Radius
 
 RIVER = world("riverswim-mixture/3")
 

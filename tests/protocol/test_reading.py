@@ -15,6 +15,7 @@ from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Local, Schedule
 from confide.protocol.kinds import CountQuestion, StepQuestion
+from confide.protocol.kinds import find as reading
 from confide.protocol.kinds.bits import BitQuestion
 from confide.protocol.kinds.counts import (
     CENTRED,
@@ -27,10 +28,10 @@ from confide.protocol.kinds.counts import (
     SQUARES,
     TRANSITIONS,
     VISITS,
+    unpack,
 )
 from confide.protocol.laws import PeoplesNoise
-from confide.protocol.reading import Noise, reading
-from confide.protocol.releases import unpack
+from confide.protocol.releases.release import Noise
 
 from .making import design
 

@@ -18,9 +18,9 @@ from confide.privacy import Certificate, Guarantee, Schedule
 from confide.privacy.shuffling import ShuffledCrowd, shuffled_loss
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
+from confide.protocol.kinds import find as reading
 from confide.protocol.kinds.bits import BitQuestion
 from confide.protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS
-from confide.protocol.reading import reading
 from confide.protocol.shuffled_obi import claimed_epsilon
 from confide.protocol.trusts.mixing import Mixing
 from confide.protocol.trusts.shuffle import local_guarantee, remaining, smallest_batch

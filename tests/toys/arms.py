@@ -7,37 +7,43 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.data.statistics import answers
-from confide.data.trajectories import Trajectory
 from confide.errors import FormatError
-from confide.lab.audit import curators
-from confide.lab.simulation import batched
 from confide.learning.learners import Context, State
-from confide.mdp import Policy, Spec
+from confide.mdp import Model, Policy, Spec
 from confide.mechanisms import registry
 from confide.mechanisms.exact import ExactCounter
 from confide.mechanisms.laplace import Laplace
+from confide.mechanisms.randomizer import Randomizer
 from confide.privacy import Act, Guarantee, Schedule, Sensitivity
 from confide.privacy.guarantee import CENTRAL, LOCAL, NONE
-from confide.protocol import kinds as questions
-from confide.protocol import reading
-from confide.protocol.accepted import accept
-from confide.protocol.design import AUTO, Design, Request, make, register_maker
-from confide.protocol.kinds.question import DIGEST_BYTES, EPISODES, Range, only
-from confide.protocol.reading import Noise
-from confide.protocol.releases import reading as releases
+from confide.protocol.accepted import Combination
+from confide.protocol.design import AUTO, Design, Request, make
+from confide.protocol.kinds.kind import (
+    Answer,
+    Array,
+    DesignMaker,
+    DrawIntegers,
+    Integers,
+    Kind,
+    Possible,
+    by_trust,
+    register,
+)
+from confide.protocol.kinds.question import DIGEST_BYTES, EPISODES, OneEpisode, Range, only
+from confide.protocol.laws import Law
+from confide.protocol.releases.release import Noise
 from confide.protocol.trusts.local_counts import least_scale
 
 KIND = "arms"
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class ArmsQuestion:
     assumptions = EPISODES
     rows = 1
     resolution = 1
+    categories = 0
+    remarks = ()
 
     @property
     def width(self) -> int:
@@ -81,43 +89,6 @@ class ArmsQuestion:
         return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
 
-def read(data: bytes) -> ArmsQuestion:
-    word, *sizes = msgpack.unpackb(data)
-    if word != KIND:
-        raise FormatError("arms-unreadable", "These bytes are no question about arms.")
-    return ArmsQuestion(Spec(*sizes))
-
-
-def answer(question: ArmsQuestion, episode: Trajectory, grid: float, integers: Any) -> tuple[int, NDArray[np.int64]]:
-    paid = integers(1 << 53, episode.steps) / 2.0**53 < episode.rewards  # rounded at random, without bias
-    cells = np.zeros(question.width, dtype=np.int64)
-    cells[episode.actions[0]] = 1
-    cells[question.spec.actions + episode.actions[0]] = paid.sum()
-    return 0, cells * round(1 / grid)
-
-
-class ArmsReading:
-    """Radii are those of visits and of returns."""
-
-    def estimate(self, question: ArmsQuestion, mechanism: Any, summed: Array, people: NDArray[np.int64]) -> Array:
-        result: Array = mechanism.estimate(summed[0], int(people[0]), question.trials)
-        return result
-
-    def radii(self, question: ArmsQuestion, law: Any, failure: float, possible: Any = None) -> Array:
-        share = failure / question.width
-        return np.stack([law.radius(share, 1.0), law.radius(share, float(question.spec.horizon))], axis=-1)
-
-    def noise(self, question: ArmsQuestion, law: Any) -> Array:
-        size = np.asarray(law.variance())
-        return np.stack([np.full(size.shape, float(law.own)), size, size, np.ones(size.shape), size], axis=-1)
-
-    def backup_variance(self, question: ArmsQuestion, mechanism: Any) -> float:
-        return float(mechanism.variance())
-
-    def signal(self, question: ArmsQuestion) -> tuple[int, float]:
-        return 0, 1 / question.spec.actions
-
-
 @dataclass(frozen=True)
 class ArmsRelease:
     question: ArmsQuestion
@@ -127,11 +98,6 @@ class ArmsRelease:
     radii: Array
     guarantee: Guarantee
     noise: Noise
-
-
-def release(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> ArmsRelease:
-    visits, returns = cells.reshape(2, -1)
-    return ArmsRelease(design.question, users, visits, returns, radii, design.guarantee, noise)
 
 
 def design_noisy(request: Request) -> Design:
@@ -149,20 +115,73 @@ def design_open(request: Request) -> Design:
     return request.design(request.question, Act(counter, request.question.price()), calibration="none")
 
 
-def draw(world: Any, question: ArmsQuestion, policy: Array, people: int, rng: np.random.Generator) -> Any:
-    """A group's totals, person by person: exact, and all that a toy needs."""
-    totals, spec = np.zeros((1, question.width)), question.spec
-    for _ in range(people):
-        state, first, paid = rng.choice(spec.states, p=world.initial), -1, 0
-        for step in range(spec.horizon):
-            action = rng.choice(spec.actions, p=policy[step, state])
-            first = action if step == 0 else first
-            layer = step if spec.layers > 1 else 0
-            paid += rng.random() < world.rewards[layer, state, action]
-            state = rng.choice(spec.states, p=world.transitions[layer, state, action])
-        totals[0, first] += 1
-        totals[0, spec.actions + first] += paid
-    return totals, np.array([people])
+class Arms(Kind[ArmsQuestion, ArmsRelease]):
+    """Radii are those of visits and of returns."""
+
+    name = KIND
+    answered = by_trust(local=("laplace",), central=("laplace",), none=("none",))
+    drawn = True
+
+    def read(self, data: bytes) -> ArmsQuestion:
+        word, *sizes = msgpack.unpackb(data)
+        if word != KIND:
+            raise FormatError("arms-unreadable", "These bytes are no question about arms.")
+        return ArmsQuestion(Spec(*sizes))
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        return {LOCAL: design_noisy, CENTRAL: design_noisy, NONE: design_open}
+
+    def answer(self, question: ArmsQuestion, episode: OneEpisode, grid: float, integers: DrawIntegers) -> Answer:
+        paid = integers(1 << 53, episode.steps) / 2.0**53 < episode.rewards  # rounded at random, without bias
+        cells = np.zeros(question.width, dtype=np.int64)
+        cells[episode.actions[0]] = 1
+        cells[question.spec.actions + episode.actions[0]] = paid.sum()
+        return 0, cells * round(1 / grid)
+
+    def estimate(self, question: ArmsQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
+        return mechanism.estimate(summed[0], int(people[0]), question.trials)
+
+    def radii(self, question: ArmsQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
+        share = failure / question.width
+        return np.stack([law.radius(share, 1.0), law.radius(share, float(question.spec.horizon))], axis=-1)
+
+    def noise(self, question: ArmsQuestion, law: Law) -> Array:
+        size = np.asarray(law.variance())
+        return np.stack([np.full(size.shape, float(law.own)), size, size, np.ones(size.shape), size], axis=-1)
+
+    def backup_variance(self, question: ArmsQuestion, mechanism: Randomizer) -> float:
+        return float(mechanism.variance())
+
+    def signal(self, question: ArmsQuestion) -> tuple[int, float]:
+        return 0, 1 / question.spec.actions
+
+    def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> ArmsRelease:
+        visits, returns = cells.reshape(2, -1)
+        return ArmsRelease(self.question_of(design), users, visits, returns, radii, design.guarantee, noise)
+
+    def packed(self, release: ArmsRelease) -> Array:
+        return np.concatenate([release.visits, release.returns])
+
+    def draw(
+        self, model: Model, question: ArmsQuestion, policy: Array, people: int, rng: np.random.Generator
+    ) -> tuple[Array, Integers]:
+        """A group's totals, person by person: exact, and all that a toy needs."""
+        totals, spec = np.zeros((1, question.width)), question.spec
+        for _ in range(people):
+            state, first, paid = rng.choice(spec.states, p=model.initial), -1, 0
+            for step in range(spec.horizon):
+                action = rng.choice(spec.actions, p=policy[step, state])
+                first = action if step == 0 else first
+                layer = step if spec.layers > 1 else 0
+                paid += rng.random() < model.rewards[layer, state, action]
+                state = rng.choice(spec.states, p=model.transitions[layer, state, action])
+            totals[0, first] += 1
+            totals[0, spec.actions + first] += paid
+        return totals, np.array([people])
+
+    def case(self, row: Combination, promise: Guarantee) -> Design:
+        """Where arms are audited and swept, whoever is trusted."""
+        return make(Request(ArmsQuestion(Spec(2, 2, 3)), promise, Schedule.every(1)))
 
 
 @dataclass(frozen=True)
@@ -186,20 +205,4 @@ class Chooser:
         return replace(state, policy=policy, users=told.users)
 
 
-def case(promise: Guarantee) -> Design:
-    """Where arms are audited and swept, whoever is trusted."""
-    return make(Request(ArmsQuestion(Spec(2, 2, 3)), promise, Schedule.every(1)))
-
-
-questions.register(KIND, read)
-answers.register(KIND, answer)
-reading.register(KIND, ArmsReading())
-releases.register(KIND, release)
-batched.register(KIND, lambda world: partial(draw, world))
-curators.register(KIND, lambda told: np.concatenate([told.visits, told.returns]))
-register_maker(KIND, LOCAL, design_noisy)
-register_maker(KIND, CENTRAL, design_noisy)
-register_maker(KIND, NONE, design_open)
-accept(KIND, "laplace", LOCAL, case)
-accept(KIND, "laplace", CENTRAL, case)
-accept(KIND, "none", NONE, case)
+register(Arms())

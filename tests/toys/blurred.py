@@ -12,7 +12,6 @@ from confide.mdp import Spec
 from confide.mechanisms.randomizer import on_grid
 from confide.mechanisms.registry import register
 from confide.privacy import Guarantee, Pure, Schedule, Sensitivity, settled
-from confide.protocol.accepted import accept
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 
@@ -52,15 +51,12 @@ class Blurred:
         return np.sqrt(np.asarray(users, dtype=float) * cells * self.variance() / failure)
 
 
-@register("blurred")
-def blurred(sensitivity: Sensitivity, promise: Guarantee, unit: float) -> Blurred:
-    most = promise.pure_epsilon()
-    return Blurred(settled(sensitivity.l1 / most, lambda scale: sensitivity.l1 / scale <= most, math.inf), unit)
-
-
 def case(promise: Guarantee) -> Design:
     """Where it is audited and swept, under a trust model whose devices randomise."""
     return make(Request(CountQuestion(Spec(2, 2, 3)), promise, Schedule.every(1), mechanism="blurred"))
 
 
-accept("counts", "blurred", "local", case)
+@register("blurred", [("counts", "local")], case)
+def blurred(sensitivity: Sensitivity, promise: Guarantee, unit: float) -> Blurred:
+    most = promise.pure_epsilon()
+    return Blurred(settled(sensitivity.l1 / most, lambda scale: sensitivity.l1 / scale <= most, math.inf), unit)

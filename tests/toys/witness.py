@@ -7,26 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from confide.data.privatizers.devices import register as register_response
-from confide.data.privatizers.devices import report
-from confide.data.privatizers.simulated import register as register_drawing
-from confide.data.privatizers.simulated import summed
-from confide.data.trajectories import Trajectory
 from confide.errors import PrivacyError
-from confide.lab import audit
 from confide.mdp import Spec
-from confide.mechanisms.noise import NoiseSource
 from confide.privacy import Guarantee, Schedule
-from confide.protocol.accepted import accept
-from confide.protocol.design import Design, Request, Trust, make, register_maker, register_trust
-from confide.protocol.kinds import CountQuestion, counts
-from confide.protocol.laws import Law, PeoplesNoise
-from confide.protocol.releases import Report, ReportBook, books
-from confide.protocol.releases.sums import Sum
-from confide.protocol.trusts.local_counts import design_local
+from confide.protocol.accepted import Combination
+from confide.protocol.design import Design, Request, make
+from confide.protocol.kinds import CountQuestion
+from confide.protocol.kinds.kind import by_trust
+from confide.protocol.releases import Book, ReportBook
+from confide.protocol.trusts.local import LocalTrust
+from confide.protocol.trusts.trust import register
 
 WITNESS = "witness"
 QUORUM = 3
@@ -41,35 +31,19 @@ class WitnessBook(ReportBook):
         return super().close(question)
 
 
-def law(design: Design, people: NDArray[Any]) -> Law:
-    return PeoplesNoise(design.mechanism, people.astype(np.float64))
+class Witness(LocalTrust):
+    name = WITNESS
+    answered = by_trust(asked=("k-ary",))
+
+    def assumptions(self, design: Design) -> tuple[str, ...]:
+        return (*design.question.assumptions, f"the witness waits for {QUORUM} people")
+
+    def open_book(self, design: Design) -> Book:
+        return WitnessBook(design)
+
+    def case(self, row: Combination, promise: Guarantee) -> Design:
+        """Where asked pairs are audited and swept."""
+        return make(Request(CountQuestion(Spec(2, 2, 3)), promise, Schedule.every(1), mechanism="asked-k-ary"))
 
 
-def devices(design: Design) -> tuple[Any, ...]:
-    return (design.mechanism,)
-
-
-def assumptions(design: Design) -> tuple[str, ...]:
-    return (*design.question.assumptions, f"the witness waits for {QUORUM} people")
-
-
-def send(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int) -> Report:
-    return report(design, question, episode, noise)
-
-
-def draw(design: Design, totals: Any, people: Any, rng: np.random.Generator, batch: int) -> list[Sum]:
-    return [summed(design, totals, people, rng)]
-
-
-def case(promise: Guarantee) -> Design:
-    """Where asked pairs are audited and swept."""
-    return make(Request(CountQuestion(Spec(2, 2, 3)), promise, Schedule.every(1), mechanism="asked-k-ary"))
-
-
-register_trust(Trust(WITNESS, law, devices, assumptions))
-register_maker(counts.KIND, WITNESS, design_local)
-register_response(WITNESS, send)
-register_drawing(WITNESS, draw)
-books.register(WITNESS, WitnessBook)
-audit.register(WITNESS, audit.local_target)
-accept("asked", "k-ary", WITNESS, case)
+register(Witness())

@@ -23,9 +23,9 @@ from ...privacy.guarantee import CENTRAL, LOCAL
 from ...protocol.design import AUTO, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.bandit import BanditQuestion
-from ...protocol.kinds.counts import CENTRED, TRANSITIONS
+from ...protocol.kinds.counts import CENTRED, HALF_CELLS, TRANSITIONS, average_visits
 from ...protocol.outlook import people_for_pair, row_noise
-from ...protocol.reading import HALF_CELLS, Noise, average_visits
+from ...protocol.releases.release import Noise
 from ...protocol.trusts.budgets import VISITED_SHARE, counted_for, visits_pay, visits_question
 from ...protocol.trusts.central import RETURNS_SHARE, std
 from .plan import STARTS_SHARE, question_for
@@ -194,9 +194,9 @@ def _noise(
     design = make(Request(asked, promise, Schedule.every(1), share=share))
     column = Noise._fields.index("transitions")
     # A question that counts less of a person, or asks few about a pair, has that much less to be seen above its noise.
-    counted = design.reading.signal(design.question)[1] / average_visits(question.spec)
+    counted = design.kind.signal(design.question)[1] / average_visits(question.spec)
 
     def noise(people: float) -> float:
-        return math.sqrt(float(design.reading.noise(design.question, design.law(people))[column])) / counted
+        return math.sqrt(float(design.kind.noise(design.question, design.law(people))[column])) / counted
 
     return design.mechanism.name, noise, visits

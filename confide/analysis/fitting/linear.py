@@ -29,11 +29,9 @@ from ...privacy import Act, Certificate, Guarantee, Loss, compose, keeps, rho_of
 from ...protocol.design import PAPER, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
-from ...protocol.kinds.gram import TARGET_BITS
-from ...protocol.kinds.gram_design import SHAVED
-from ...protocol.kinds.worth import WorthForm
+from ...protocol.kinds.gram import SHAVED, TARGET_BITS, GramRelease
+from ...protocol.kinds.worth import WorthForm, WorthRelease
 from ...protocol.releases import Book
-from ...protocol.releases.gram import GramRelease, WorthRelease
 from .linear_learning import WORTH, gram_name
 from .plan import FAILURE, ONCE, RELEASED, RETURNS, assumptions
 

@@ -25,8 +25,8 @@ from ...learning.planning.linear_ope import (
     value,
 )
 from ...mdp.critic import VectorPolicy
-from ...protocol.kinds.gram import VALUE
-from ...protocol.releases.gram import GramRelease, WorthRelease, from_bytes, worth_from_bytes
+from ...protocol.kinds.gram import VALUE, GramRelease, release_from_bytes
+from ...protocol.kinds.worth import WorthRelease, worth_from_bytes
 from .findings import in_people_units
 from .learning import LearningResult
 
@@ -47,7 +47,7 @@ def read_releases(learner: Vapvi, horizon: int, stored: dict[str, bytes]) -> dic
     """The answers that a fit keeps, as the learner asked for them."""
     form = learner.form(horizon)
     answers: dict[str, GramRelease | WorthRelease] = {
-        name: from_bytes(body, form) for name, body in sorted(stored.items()) if name.startswith(GRAM)
+        name: release_from_bytes(body, form) for name, body in sorted(stored.items()) if name.startswith(GRAM)
     }
     if len(answers) != len(form.questions):
         raise InvalidInput(

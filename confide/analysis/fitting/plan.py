@@ -33,9 +33,8 @@ from ...protocol.kinds.counts import (
     VISITS,
     nearest_centre,
 )
-from ...protocol.kinds.returns import ReturnsQuestion
+from ...protocol.kinds.returns import ReturnsQuestion, ReturnsRelease
 from ...protocol.releases import CountRelease
-from ...protocol.releases.returns import ReturnsRelease
 from ...protocol.trusts.budgets import ALL, VISITED_SHARE, counted_for, visits_pay, visits_question
 from ...protocol.trusts.central import RETURNS_SHARE, possible_cells, std, takes_laplace, together
 

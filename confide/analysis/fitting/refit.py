@@ -10,8 +10,8 @@ from ...errors import InvalidInput
 from ...learning.learners.vapvi import Vapvi
 from ...mdp.linear import BlockFeatures
 from ...protocol.design import TIGHT
+from ...protocol.kinds.returns import ReturnsRelease
 from ...protocol.releases.release_bytes import from_bytes
-from ...protocol.releases.returns import ReturnsRelease
 from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...mechanisms.noise import NoiseSource
-from ...privacy.guarantee import CENTRAL, JOINT, NONE
 from ...protocol.design import Design
-from ...protocol.kinds import gram, returns, worth
 from ...protocol.releases import Book
-from ...protocol.releases import open_book as open_reports
+from ...protocol.trusts.trust import find
 from .curator import CuratorBook
 from .dataset import DatasetBook
 from .gram import GramBook, WorthBook
@@ -17,33 +15,16 @@ from .returns import ReturnsBook
 
 EpisodeBookOpener = Callable[[Design, NoiseSource | None, bool], Book]
 
-
-def _open(kind: Callable[..., Book]) -> EpisodeBookOpener:
-    """An opener for books without a promise: nothing is drawn, so the noise source does not matter."""
-    return lambda design, noise, simulated: kind(design, noise, True)
-
-
-ANY = ""
-_OPENERS: dict[tuple[str, str], EpisodeBookOpener] = {
-    (JOINT, ANY): CuratorBook,
-    (CENTRAL, ANY): DatasetBook,
-    (CENTRAL, gram.KIND): GramBook,
-    (CENTRAL, returns.KIND): ReturnsBook,
-    (CENTRAL, worth.KIND): WorthBook,
-    (NONE, ANY): _open(CuratorBook),
-    (NONE, gram.KIND): _open(GramBook),
-}
-
-
-def register(trust: str, opener: EpisodeBookOpener, kind: str = ANY) -> None:
-    """Enter the function that opens books of a trust model whose messages are episodes: opener(design, noise, simulated).
-
-    kind: of question, if its books are unlike those of others.
-    """
-    _OPENERS[trust, kind] = opener
+_OWN: dict[str, EpisodeBookOpener] = {"gram": GramBook, "returns": ReturnsBook, "worth": WorthBook}
+"""The books of kinds of question that are asked of a whole log in their own way."""
 
 
 def open_book(design: Design, noise: NoiseSource | None = None, *, simulated: bool = False) -> Book:
-    """An empty book for a design. Replayable noise is refused unless the people are simulated."""
-    opener = _OPENERS.get((design.trust, design.question.kind)) or _OPENERS.get((design.trust, ANY))
-    return open_reports(design) if opener is None else opener(design, noise, simulated)
+    """An empty book for a design. Replayable noise is refused unless the people are simulated, or nothing is drawn."""
+    trust = find(design.trust)
+    if not trust.episodes:
+        return trust.open_book(design)
+    anyone = simulated or not design.requested.private
+    own = design.kind.curators_book(design, noise, anyone)
+    opener: EpisodeBookOpener = CuratorBook if trust.continual else DatasetBook
+    return _OWN.get(design.question.kind, opener)(design, noise, anyone) if own is None else own

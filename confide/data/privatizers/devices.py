@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...errors import PrivacyError
-from ...loading import sibling
 from ...mechanisms.noise import NoiseSource, device_noise, require_secure
 from ...mechanisms.randomizer import require_grid
-from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.design import PAPER, Design
 from ...protocol.releases.report import Report, clamped
+from ...protocol.trusts.trust import find
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
-
-Responder = Callable[[Design, Any, Trajectory, NoiseSource, int], Any]
 
 
 def respond(
@@ -43,10 +39,10 @@ def respond(
                 f"{design.paper}'s {design.mechanism.name} noise for {design.requested} hides nothing. Use sound or tight.",
             )
     member = design.question if question is None else design.question.member(question)
-    if design.trust in _HOMES:
-        sibling(str(__package__), _HOMES[design.trust])
-    responder = _RESPONDERS.get(design.trust)
-    return episode if responder is None else responder(design, member, episode, source, batch)
+    trust = find(design.trust)
+    if trust.episodes:
+        return episode
+    return trust.addressed(design, batch, lambda level: report(design, member, episode, source, level))
 
 
 def report(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, level: int = 0) -> Report:
@@ -57,17 +53,3 @@ def report(design: Design, question: Any, episode: Trajectory, noise: NoiseSourc
     randomised = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)
     numbers = np.rint(randomised / mechanism.grid).astype(np.int64)
     return Report(design.digest, question.digest, clamped(design, numbers, level), row, level)
-
-
-def _local(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int) -> Report:
-    return report(design, question, episode, noise)
-
-
-_RESPONDERS: dict[str, Responder] = {LOCAL: _local}
-_HOMES = {SHUFFLE: "shuffled"}
-"""The module of further responders of ours, by trust; loaded when they are needed."""
-
-
-def register(trust: str, responder: Responder) -> None:
-    """Enter the function that makes a device's message under a trust model whose messages are reports."""
-    _RESPONDERS[trust] = responder

@@ -13,9 +13,8 @@ from ...errors import InvalidInput, PrivacyError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...mechanisms.symmetric import SymmetricGaussian
 from ...protocol.design import Design
-from ...protocol.kinds.gram import GramForm, GramQuestion
-from ...protocol.kinds.gram_design import MATRIX_GRID, VECTOR_GRID
-from ...protocol.releases.gram import GramRelease, WorthRelease
+from ...protocol.kinds.gram import MATRIX_GRID, VECTOR_GRID, GramForm, GramQuestion, GramRelease
+from ...protocol.kinds.worth import WorthRelease
 from ..statistics.gram import Logged
 
 

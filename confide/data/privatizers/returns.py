@@ -10,8 +10,7 @@ import numpy as np
 from ...errors import InvalidInput, PrivacyError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...protocol.design import Design
-from ...protocol.kinds.returns import ReturnsQuestion
-from ...protocol.releases.returns import ReturnsRelease
+from ...protocol.kinds.returns import ReturnsQuestion, ReturnsRelease
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
 from .curator import Total

@@ -8,21 +8,19 @@ same variance stands for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UnsafeNoise
-from ...privacy.guarantee import CENTRAL, LOCAL, SHUFFLE
 from ...protocol.design import Design
 from ...protocol.releases.report import limits
 from ...protocol.releases.sums import Sum
+from ...protocol.trusts.trust import find
 from .curator import Total
 
 Array = NDArray[np.float64]
-Drawer = Callable[[Design, Array, NDArray[np.int64], np.random.Generator, int], list[Any]]
 
 
 def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *, batch: int = 0) -> list[Any]:
@@ -34,10 +32,11 @@ def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *,
         raise UnsafeNoise(
             "draws-real-people", "Only simulated people are drawn at once. Real ones answer one by one, by respond."
         )
-    drawer = _DRAWERS.get(design.trust)
-    if drawer is not None:
-        return drawer(design, totals, people, rng, batch)
-    units = totals[0] / design.mechanism.grid
+    trust = find(design.trust)
+    if not trust.episodes:
+        return [summed(design, totals, people, rng, shuffled.level) for shuffled in design.batches_of(batch)]
+    grid = design.mechanism.grid if trust.continual else 1 / design.question.resolution
+    units = totals[0] / grid
     return [Total(np.rint(units, out=units).astype(np.int64), int(people.sum()))]
 
 
@@ -50,27 +49,3 @@ def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.ran
         multiples = mechanism.sum_of(totals[row], count, design.question.trials, rng) / mechanism.grid
         cells[row] = np.clip(np.rint(multiples), low * count, high * count)
     return Sum(design.digest, cells, people, level)
-
-
-def _local(design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, batch: int) -> list[Any]:
-    return [summed(design, totals, people, rng, 0)]
-
-
-def _shuffled(
-    design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, batch: int
-) -> list[Any]:
-    return [summed(design, totals, people, rng, shuffled.level) for shuffled in design.batches_of(batch)]
-
-
-def _counted(
-    design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, batch: int
-) -> list[Any]:
-    return [Total(np.rint(totals[0] * design.question.resolution).astype(np.int64), int(people.sum()))]
-
-
-_DRAWERS: dict[str, Drawer] = {LOCAL: _local, SHUFFLE: _shuffled, CENTRAL: _counted}
-
-
-def register(trust: str, drawer: Drawer) -> None:
-    """Enter the function that draws sums of messages under a trust model whose messages are reports."""
-    _DRAWERS[trust] = drawer

@@ -6,29 +6,26 @@ An answer is (row, cells): which kind of message it is, and its cells as whole m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidInput
-from ...loading import sibling
-from ...protocol.kinds import asked, bandit, bits, budgeted, counts, returns, steps
-from ...protocol.kinds.asked import AskedQuestion
-from ...protocol.kinds.bandit import BanditQuestion
-from ...protocol.kinds.bits import BitQuestion
-from ...protocol.kinds.budgeted import BudgetedQuestion
 from ...protocol.kinds.counts import END, CountQuestion
-from ...protocol.kinds.returns import ReturnsQuestion
-from ...protocol.kinds.steps import StepQuestion
+from ...protocol.kinds.kind import Answer, DrawIntegers, find
 from ..trajectories.trajectory import Trajectory
 from .returns import summed_returns
 from .tabular import admit, count, counted_steps, round_rewards
 
-DrawIntegers = Callable[[int, int], NDArray[np.int64]]
-"""integers(high, many): uniform draws from 0 .. high-1, for rounding rewards and sampling steps."""
+if TYPE_CHECKING:
+    from ...protocol.kinds.asked import AskedQuestion
+    from ...protocol.kinds.bandit import BanditQuestion
+    from ...protocol.kinds.bits import BitQuestion
+    from ...protocol.kinds.budgeted import BudgetedQuestion
+    from ...protocol.kinds.mixture import MixtureQuestion
+    from ...protocol.kinds.returns import ReturnsQuestion
+    from ...protocol.kinds.step import StepQuestion
 
-Answer = tuple[int, NDArray[np.int64]]
 Answerer = Callable[[Any, Trajectory, float, DrawIntegers], Answer]
 
 FINE = 1 << 53
@@ -114,33 +111,26 @@ def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np
     return int(np.ravel_multi_index((trajectory.states[step], trajectory.actions[step], following, bit), shape))
 
 
+def _mixture(question: MixtureQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+    from .mixture import gram_cells
+
+    return 0, gram_cells(question, trajectory, grid)
+
+
 _ANSWERERS: dict[str, Answerer] = {
-    counts.KIND: _counts,
-    bits.KIND: _bits,
-    budgeted.KIND: _budgeted,
-    bandit.KIND: _bandit,
-    steps.KIND: _step,
-    asked.KIND: _asked,
-    returns.KIND: _returns,
+    "counts": _counts,
+    "bits": _bits,
+    "budgeted": _budgeted,
+    "bandit": _bandit,
+    "step": _step,
+    "asked": _asked,
+    "returns": _returns,
+    "mixture": _mixture,
 }
-
-
-_HOMES = {"mixture": "mixture"}
-"""The module of further answerers of ours, by kind of question; loaded when they are needed."""
-
-
-def register(kind: str, answerer: Answerer) -> None:
-    """Enter the function that answers a kind of question: answerer(question, trajectory, grid, integers)."""
-    _ANSWERERS[kind] = answerer
+"""How an episode answers each of our kinds of question."""
 
 
 def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
     """One person's answer to a question of that kind, in whole multiples of the grid."""
-    if kind in _HOMES:
-        sibling(str(__package__), _HOMES[kind])
-    if kind not in _ANSWERERS:
-        raise InvalidInput(
-            "kind-without-answer",
-            f"Nothing answers questions about {kind!r}. Enter it with statistics.answers.register.",
-        )
-    return _ANSWERERS[kind](question, trajectory, grid, integers)
+    answerer = _ANSWERERS.get(kind) or find(kind).answer
+    return answerer(question, trajectory, grid, integers)

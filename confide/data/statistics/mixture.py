@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import InvalidInput, PrivacyError
-from ...protocol.kinds.mixture import KIND, ROUNDING, MixtureForm, MixtureQuestion
+from ...protocol.kinds.mixture import ROUNDING, MixtureForm, MixtureQuestion
 from ..trajectories.trajectory import Trajectory
-from .answers import Answer, DrawIntegers, register
 
 
 def gram_cells(question: MixtureQuestion, trajectory: Trajectory, grid: float) -> NDArray[np.int64]:
@@ -53,10 +52,3 @@ def _admitted(form: MixtureForm, trajectory: Trajectory) -> int:
     validation.indices("states", trajectory.states, form.spec.states)
     validation.indices("actions", trajectory.actions, form.spec.actions)
     return steps
-
-
-def _answer(question: MixtureQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
-    return 0, gram_cells(question, trajectory, grid)
-
-
-register(KIND, _answer)

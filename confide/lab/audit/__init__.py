@@ -2,7 +2,7 @@
 
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
 from .bound import event_bound, ideal_bound
-from .catalogue import AuditEntry, entries, find, register, targets_of
+from .catalogue import AuditEntry, entries, find, targets_of
 from .counters import counter_target
 from .curators import central_target, joint_target
 from .devices import local_target
@@ -35,7 +35,6 @@ __all__ = [
     "local_target",
     "pairs",
     "randomizer_target",
-    "register",
     "register_problem",
     "several_target",
     "shuffle_target",

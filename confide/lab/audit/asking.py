@@ -18,8 +18,8 @@ from ...analysis.fitting.linear_learning import WORTH
 from ...data.statistics.gram import Logged
 from ...learning.learners import Context
 from ...protocol.design import Design
-from ...protocol.kinds.gram_design import MATRIX_GRID, VECTOR_GRID, GramNoise
-from ...protocol.releases.gram import GramRelease, WorthRelease
+from ...protocol.kinds.gram import MATRIX_GRID, VECTOR_GRID, GramNoise, GramRelease
+from ...protocol.kinds.worth import WorthRelease
 from .events import Array
 
 Ways = Sequence[Logged]

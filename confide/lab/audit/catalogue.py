@@ -16,18 +16,19 @@ from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ...protocol import accepted, tables
+from ...protocol import accepted
 from ...protocol.accepted import Combination
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion, asked, counts
 from ...protocol.kinds.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ...protocol.papers import PRINTED
+from ...protocol.trusts import trust as trusts
 from ...protocol.trusts.local_counts import ASKED, CATEGORIES, ENCODINGS
 from . import browsers
 from .alone import ALONE, MORE, NEED_DELTA
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
 from .browsers import BROWSER, browser_targets
-from .curators import central_target, joint_target, packed
+from .curators import central_target, joint_target
 from .devices import local_target
 from .pacing import BARELY, Pace
 from .people import Pair, pairs, pairs_of
@@ -74,27 +75,21 @@ TARGETS: dict[str, Attack] = {
 WHOLES: dict[str, Callable[[Design], WholeRun]] = {
     LOCAL: local_whole,
     SHUFFLE: shuffle_whole,
-    JOINT: lambda design: joint_whole(design, packed),
-    CENTRAL: lambda design: central_whole(design, packed),
+    JOINT: joint_whole,
+    CENTRAL: central_whole,
 }
 """The functions that make whole runs of a design, by trust model."""
 
 
-def register(trust: str, attack: Attack, whole_run: Callable[[Design], WholeRun] | None = None) -> None:
-    """Enter how designs under a trust model of one's own are attacked: attack(name, design, two people), whole_run(design)."""
-    TARGETS[trust] = attack
-    if whole_run is not None:
-        WHOLES[trust] = whole_run
-
-
 def targets_of(name: str, design: Design) -> list[Target]:
     """The targets of a design, whoever is trusted: pairs of people on which it is attacked, and whole runs of it."""
-    if design.trust not in TARGETS:
+    attack = trusts.find(design.trust).attack
+    if attack not in TARGETS:
         raise InvalidInput(
             "trust-without-attack",
-            f"Nothing attacks designs under trust {design.trust!r}. Enter it with audit.catalogue.register.",
+            f"Nothing attacks designs under trust {design.trust!r}. Name the attack in its class.",
         )
-    targets = [TARGETS[design.trust](name, design, people) for people in pairs_of(design)]
+    targets = [TARGETS[attack](name, design, people) for people in pairs_of(design)]
     if design.trust == JOINT and design.schedule.releases > 1:
         last = design.schedule.releases
         targets.append(joint_target(name, design, pairs(design.question.spec)[1], last))
@@ -231,10 +226,15 @@ FITTED: dict[Combination, str] = {
 """The fits in which rows are attacked that only fits ask for."""
 
 
+def requested(kind: str, trust: str) -> tuple[str, ...]:
+    """The words by which noise can be requested for a kind of problem; none where there is one."""
+    return trusts.find(trust).mechanisms if kind in trusts.find(trust).designers() else ()
+
+
 def named(row: Combination) -> tuple[str, str]:
     """The kind of problem, and the name of the mechanism, by which a design of a row is requested."""
     if row.kind in PROBLEMS:
-        known = row.mechanism in tables.mechanisms(row.kind, row.trust)
+        known = row.mechanism in requested(row.kind, row.trust)
         return row.kind, row.mechanism if known else AUTO
     return counts.KIND, f"{ASKED}{row.mechanism}" if row.kind == asked.KIND else row.mechanism
 
@@ -259,7 +259,7 @@ def _entered() -> list[AuditEntry]:
     return [
         AuditEntry(row.mechanism, row.trust, TIGHT, kind=row.kind)
         for row in accepted.rows()
-        if accepted.case_of(row) is not None and row.trust in TARGETS
+        if accepted.case_of(row) is not None and trusts.find(row.trust).attack in TARGETS
     ]
 
 
@@ -276,7 +276,7 @@ def entries() -> list[AuditEntry]:
     papers = [
         AuditEntry(row.mechanism, row.trust, PAPER, row.paper, printing=row.printing)
         for row in PRINTED
-        if row.trust != CENTRAL and row.mechanism in tables.mechanisms(counts.KIND, row.trust)
+        if row.trust != CENTRAL and row.mechanism in requested(counts.KIND, row.trust)
     ]
     fits = [AuditEntry(label, CENTRAL, TIGHT, kind=FIT) for label in FITS]
     pages = [replace(entry, device=BROWSER) for entry in _ours() if _in_a_page(entry)]

@@ -7,7 +7,6 @@ Outputs come from the curator's own book. Its counter may run many streams side 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,11 +20,6 @@ from ...mechanisms.noise import NoiseSource
 from ...mechanisms.toeplitz import ToeplitzCounter
 from ...mechanisms.tree import TreeCounter
 from ...protocol.design import Design
-from ...protocol.kinds import mixture
-from ...protocol.kinds.counts import CENTRED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS
-from ...protocol.reading import weight_of_halves
-from ...protocol.releases import CountRelease
-from ...protocol.releases.mixture import MixtureRelease
 from .auditing import Target
 from .counters import exact_stream_loss, mixing, stream_loss
 from .devices import ONE_A_CALL, sharing
@@ -130,44 +124,7 @@ def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: boo
     for number, person in enumerate(everybody, start=1):
         book.take(person, member)
         if not together or number == len(everybody):
-            released.append(packed(design, book.close(member)))
+            released.append(design.kind.packed(book.close(member)))
             if number < len(everybody):  # a restart must change nothing
                 book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
     return released
-
-
-def _mixture_cells(release: MixtureRelease) -> Array:
-    return release.form.pack(release.gram, release.vector)
-
-
-_PACKED: dict[str, Callable[[Any], Array]] = {mixture.KIND: _mixture_cells}
-
-
-def register(kind: str, packed: Callable[[Any], Array]) -> None:
-    """Enter which cells a release about a kind of question was made from, if it is no release of counts."""
-    _PACKED[kind] = packed
-
-
-def packed(design: Design, release: Any) -> Array:
-    """(cells,) the cells that a release was made from."""
-    return _PACKED.get(design.question.kind, count_cells)(release)
-
-
-def _halves(release: CountRelease) -> Array:
-    """The half visits that were averaged with rows of transitions into visits."""
-    weight = weight_of_halves(release.question)
-    return np.asarray((release.counts.visits - (1 - weight) * release.counts.transitions.sum(axis=-1)) / (2 * weight))
-
-
-def count_cells(release: CountRelease) -> Array:
-    """(cells,) the cells that a release of counts was unpacked from."""
-    counts = release.counts
-    values = {
-        VISITS: counts.visits,
-        REWARDS: counts.rewards,
-        SQUARES: counts.squares,
-        CENTRED: release.centred,
-        HALVES: _halves(release),
-        TRANSITIONS: counts.transitions,
-    }
-    return np.concatenate([values[part].ravel() for part in release.question.parts])

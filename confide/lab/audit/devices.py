@@ -24,7 +24,7 @@ from ...mechanisms.randomizer import WHOLE, Randomizer
 from ...mechanisms.unary import SampledStep
 from ...privacy import Loss
 from ...protocol.design import Design
-from ...protocol.kinds import asked, steps
+from ...protocol.kinds import asked, step
 from ...protocol.releases.report import clamped
 from .auditing import Target
 from .events import Array, Statistic
@@ -78,7 +78,7 @@ class ManyMessages:
 def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
     """The same design with a mechanism that makes many messages at each call; None if messages must not share one."""
     mechanism = design.mechanism
-    alone = type(mechanism) is SampledStep and design.question.kind == steps.KIND and design.question.spec.horizon == 1
+    alone = type(mechanism) is SampledStep and design.question.kind == step.KIND and design.question.spec.horizon == 1
     if type(mechanism) not in CELL_BY_CELL and not alone:
         return None
     many = ManyMessages(mechanism, copies)
@@ -186,7 +186,7 @@ def _of_categories(design: Design, people: Pair, categories_of: Categories, shar
     return lambda outputs: likelihood(outputs, ordered[0]) - likelihood(outputs, ordered[1]), exact
 
 
-_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {steps.KIND: _of_a_step, asked.KIND: _of_a_pair}
+_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {step.KIND: _of_a_step, asked.KIND: _of_a_pair}
 """What is known of reports, by kind of question; those of others cover whole episodes."""
 
 

@@ -22,9 +22,9 @@ from ...mdp import Spec
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee, Loss, compose
 from ...protocol.design import AUTO
+from ...protocol.kinds.counts import count_cells
 from .asking import Ways, fit_log_ratio, gram_cells
 from .auditing import MANY, WHOLE, Target
-from .curators import count_cells
 from .devices import sharing
 from .events import DECIMALS, Array, Statistic
 from .likelihood import exact_loss, log_likelihood_ratio

@@ -16,9 +16,10 @@ from ...errors import InvalidInput
 from ...privacy import Loss, Sensitivity
 from ...privacy.guarantee import JOINT
 from ...protocol.design import Design
-from ...protocol.kinds import asked, returns, steps, worth
+from ...protocol.kinds import asked, returns, step, worth
 from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.kinds.worth import WorthForm
+from ...protocol.trusts import trust as trusts
 from . import catalogue
 from .curators import joint_target
 from .events import Array
@@ -57,7 +58,7 @@ def furthest(design: Design) -> list[Pair]:
     """The two people who are furthest apart in each norm, and those of `pairs`."""
     spec, known = design.question.spec, pairs(design.question.spec)
     people = everybody(spec, MOST_PEOPLE)
-    if design.question.kind in (asked.KIND, steps.KIND):
+    if design.question.kind in (asked.KIND, step.KIND):
         order = np.random.default_rng(0).permutation(len(people))[:TOLD_ONE]
         return [*known, *pairwise(people[place] for place in order)]
     grid = float(getattr(design.mechanism, "grid", 1.0))
@@ -82,7 +83,7 @@ def _losses(design: Design, people: Pair) -> list[Loss]:
         batches = range(1, design.schedule.releases + 1)
         targets = [joint_target("sweep", design, people, batch) for batch in batches]
     else:
-        targets = [catalogue.TARGETS[design.trust]("sweep", design, people)]
+        targets = [catalogue.TARGETS[trusts.find(design.trust).attack]("sweep", design, people)]
     known = [target.exact for target in targets if target.exact is not None]
     whole = design.question.rows == 1 and design.devices and design.mixing is None
     return known or ([_own_account(design, people)] if whole else [])

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,8 +39,6 @@ SEARCH = 2
 SEARCH_SEED = 7
 # A direction with less noise than this share of the average has none.
 RIDGE = 1e-9
-
-Packed = Callable[[Any, Any], Array]
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ def local_whole(design: Design) -> WholeRun:
     return WholeRun(play, shown, people=pairs(design.question.spec)[0] if design.question.kind == asked.KIND else None)
 
 
-def joint_whole(design: Design, packed: Packed) -> WholeRun:
+def joint_whole(design: Design) -> WholeRun:
     """All releases of a curator who was restarted after each. The person is in the first batch."""
     other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
     member, ends = audited_question(design), [0, *design.schedule.ends.tolist()]
@@ -124,7 +121,7 @@ def joint_whole(design: Design, packed: Packed) -> WholeRun:
         for release in range(releases):
             for number in range(ends[release], ends[release + 1]):
                 book.take(person if number == 0 else other, member)
-            seen.append(packed(design, book.close(member)))
+            seen.append(design.kind.packed(book.close(member)))
             if release + 1 < releases:
                 book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
         return np.concatenate(seen)
@@ -133,7 +130,7 @@ def joint_whole(design: Design, packed: Packed) -> WholeRun:
     return WholeRun(running, lambda person: np.tile(exact_message(design, person, grid), releases))
 
 
-def central_whole(design: Design, packed: Packed) -> WholeRun:
+def central_whole(design: Design) -> WholeRun:
     """The release of a data set of two people, and that of another data set about whom nothing changes."""
     other, member = pairs(design.question.spec)[0][0], audited_question(design)
     grid = 1 / design.question.resolution
@@ -144,7 +141,7 @@ def central_whole(design: Design, packed: Packed) -> WholeRun:
             book = open_book(design, noise, simulated=True)
             for episode in (other, *(member_of_data,) * design.episodes):
                 book.take(episode, member)
-            seen.append(packed(design, book.close(member)))
+            seen.append(design.kind.packed(book.close(member)))
         return np.concatenate(seen)
 
     def shown(person: Trajectory) -> Array:

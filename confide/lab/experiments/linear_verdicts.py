@@ -15,8 +15,7 @@ from ...mdp.linear import LinearFeatures
 from ...privacy import Central, Guarantee, Local, Schedule
 from ...protocol.design import PAPER, SOUND, TIGHT, Design, Request
 from ...protocol.design import make as designed
-from ...protocol.kinds.gram import VARIANCE, GramForm
-from ...protocol.kinds.gram_design import GramNoise
+from ...protocol.kinds.gram import VARIANCE, GramForm, GramNoise
 from ...protocol.verdicts import Verdict, ordered, verdicts
 from ..environments import linear_mdp, make
 from ..simulation import prepare

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.privatizers import drawn, open_book
-from ...errors import InvalidInput
 from ...learning.planning.addresses import address_of
+from ...mdp import Model
 from ...protocol.design import Design
-from ...protocol.kinds import asked, bits, budgeted, counts, steps
+from ...protocol.kinds import asked, bits, budgeted, counts, step
 from .asked import totals_of
 from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, walk_budgeted
 from .setting import Outcome, Setting
@@ -51,7 +51,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
 
 def supports(setting: Setting) -> bool:
     """Whether groups can be drawn at once: the model is known, and the law of their answers."""
-    return setting.environment.model is not None and setting.design.question.kind in _DRAWINGS
+    kind = setting.design.kind
+    return setting.environment.model is not None and (kind.name in _DRAWINGS or kind.drawn)
 
 
 def group_drawing(
@@ -80,18 +81,8 @@ def group_drawing(
 
 def drawing(design: Design, world: World) -> Drawing:
     """The function that draws the totals of a group's answers, for the design's kind of question."""
-    kind = design.question.kind
-    if kind not in _DRAWINGS:
-        raise InvalidInput(
-            "kind-not-drawn-at-once",
-            f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.",
-        )
-    return _DRAWINGS[kind](world)
-
-
-def register(kind: str, how: Callable[[World], Drawing]) -> None:
-    """Enter how a group's answers to a kind of question are drawn: how(world)(question, policy, people, rng)."""
-    _DRAWINGS[kind] = how
+    ours = _DRAWINGS.get(design.kind.name)
+    return partial(design.kind.draw, Model(*world, design.question.spec.horizon)) if ours is None else ours(world)
 
 
 def _counts(world: World) -> Drawing:
@@ -143,7 +134,7 @@ _DRAWINGS: dict[str, Callable[[World], Drawing]] = {
     counts.KIND: _counts,
     budgeted.KIND: _budgeted,
     bits.KIND: _bits,
-    steps.KIND: _steps,
+    step.KIND: _steps,
     asked.KIND: _asked,
 }
 

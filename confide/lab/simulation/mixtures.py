@@ -24,7 +24,7 @@ from ...mdp import MixtureFeatures, Model
 from ...mechanisms.buffered import best_factors
 from ...privacy.guarantee import JOINT, LOCAL, NONE
 from ...protocol.design import TIGHT, Design
-from ...protocol.kinds.mixture_design import MixtureProblem
+from ...protocol.kinds.mixture import MixtureProblem
 from ..environments import Environment
 from .bundles import Luck, RegretCurve, curve_of, luck_of
 from .choices import Choices

@@ -13,7 +13,8 @@ from ...mechanisms.noise import ReplayableNoise, SecureNoise
 from ...privacy import keeps
 from ...protocol.design import PAPER, Design
 from ...protocol.kinds import CountQuestion
-from ...protocol.releases import CountRelease, Counts, Report, unpack
+from ...protocol.kinds.counts import unpack
+from ...protocol.releases import CountRelease, Counts, Report
 from ...protocol.releases.report import check_range
 
 

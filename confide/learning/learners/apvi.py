@@ -23,8 +23,8 @@ from ...errors import InvalidInput
 from ...mdp import Spec
 from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.counts import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuestion
+from ...protocol.kinds.returns import ReturnsRelease
 from ...protocol.releases.release import Array, CountRelease
-from ...protocol.releases.returns import ReturnsRelease
 from ..planning.estimates import Difference
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import LoggedModel, logged_model

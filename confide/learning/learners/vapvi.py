@@ -29,8 +29,7 @@ from ...mdp import Policy
 from ...mdp.critic import Critic, ValueVariance, VectorPolicy
 from ...mdp.knowledge import Knowledge
 from ...mdp.linear import BlockFeatures, Features, LinearFeatures
-from ...protocol.kinds.gram import VALUE, GramForm, GramQuestion
-from ...protocol.releases.gram import GramRelease
+from ...protocol.kinds.gram import VALUE, GramForm, GramQuestion, GramRelease
 from ...protocol.releases.release import Array
 from ..planning import regression
 from ..planning.regression import FLOOR, QUANTILE, Regression, regress

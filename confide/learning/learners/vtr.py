@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...mdp import Policy
-from ...protocol.kinds.mixture import MixtureForm, MixtureQuestion
-from ...protocol.releases.mixture import MixtureRelease
+from ...protocol.kinds.mixture import MixtureForm, MixtureQuestion, MixtureRelease
 from ..planning import value_targeted
 from ..planning.least_squares import FLOOR, SHIFT, explain
 from ..planning.value_targeted import Rule, plan, problem, workspace

@@ -27,7 +27,7 @@ from ... import validation
 from ...mdp.critic import Critic
 from ...mdp.linear import Features, LinearFeatures
 from ...protocol.kinds.gram import GramForm
-from ...protocol.releases.gram import WorthRelease
+from ...protocol.kinds.worth import WorthRelease
 from ...protocol.releases.release import Array
 from .estimates import Estimate
 from .regression import Regression

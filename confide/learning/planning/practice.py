@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mdp.knowledge import Knowledge
+from ...protocol.kinds.returns import ReturnsRelease
 from ...protocol.releases.release import CountRelease
-from ...protocol.releases.returns import ReturnsRelease
 from .logged import noise_deviation
 from .parting import noised_cells, possible
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...protocol.releases.gram import GramRelease
+from ...protocol.kinds.gram import GramRelease
 from ...protocol.releases.release import Array
 
 PRINTED, QUANTILE, FLOOR = "printed", "quantile", "floor"

@@ -1,7 +1,7 @@
-"""Questions about an episode come out of this room: with their shape, their bytes and their price, a sensitivity.
+"""Kinds of question, one file each: what is asked, its price, its bytes, and how sums of answers are read into a release.
 
 A price is a sensitivity, proved in a docstring and brute-forced in the tests. Nothing here is anybody's data, so both
-sides of the wall compute the same price from the same question.
+sides of the boundary compute the same price from the same question. `kind` has the table.
 """
 
 from typing import TYPE_CHECKING
@@ -10,17 +10,20 @@ from ...loading import on_first_use
 
 if TYPE_CHECKING:
     from .counts import CountQuestion
-    from .question import Question, read, register
-    from .steps import StepQuestion
+    from .kind import Kind, find, read, register
+    from .question import Question
+    from .step import StepQuestion
 
-__all__ = ["CountQuestion", "Question", "StepQuestion", "read", "register"]
+__all__ = ["CountQuestion", "Kind", "Question", "StepQuestion", "find", "read", "register"]
 
 _HOMES = {
     "CountQuestion": "counts",
+    "Kind": "kind",
     "Question": "question",
-    "StepQuestion": "steps",
-    "read": "question",
-    "register": "question",
+    "StepQuestion": "step",
+    "find": "kind",
+    "read": "kind",
+    "register": "kind",
 }
 
 __getattr__ = on_first_use(__name__, _HOMES)

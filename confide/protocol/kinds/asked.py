@@ -19,22 +19,34 @@ their own laws: E N(s,a,s') = P(s'|s,a) E N(s,a), where N counts the people who 
 of answers to changing laws stay sums of answers: only how many were asked about a pair changes. N/asked is how likely a person
 is to come to a pair, not how often she does; where people differ in kind, or moves depend on the step in a model that has one
 law for all of them, first visits are not like later ones.
+
+**How answers are read**: people who were asked about a pair and came there, next state by next state. Noise is per pair, by how
+many were asked about it. Radii and noise of a release are stated as if everybody had been asked about the one pair, which bounds
+them all; a pair that n people were asked about has `Design.radii(n)`, and n/k of the variance.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError, PrivacyError
-from .categories import CategoryQuestion
-from .counts import CountQuestion
-from .question import derived, register
+from ..releases.release import CountRelease, Noise
+from .categories import CategoryQuestion, CategoryRandomizer, cells_from_categories, naming
+from .counts import CountQuestion, average_visits, backup_weight, stacked
+from .encoded import PartOfCounts
+from .kind import Array, Integers, Possible, by_trust, register
+from .question import derived
+
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..design import Design
+    from ..laws import Law
 
 KIND = "asked"
 MAGIC = b"cfa1"
@@ -159,8 +171,77 @@ def following(visits: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.maximum(np.rint(weights * FINEST * flat.size), 1).astype(np.int64)
 
 
-def _read(data: bytes) -> AskedQuestion:
-    return AskedQuestion(CountQuestion.from_bytes(data))
+class AskedKind(PartOfCounts[AskedQuestion]):
+    """One asked pair of each person. After the cells of counts comes how many people were asked about each pair."""
+
+    name = KIND
+    answered = by_trust(local=("unary", "k-ary", "subset"))
+
+    def read(self, data: bytes) -> AskedQuestion:
+        """The question that wrote these bytes, which are those of its counts; its law asks about all pairs alike."""
+        return AskedQuestion(CountQuestion.from_bytes(data))
+
+    def estimate(self, question: AskedQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
+        """Cells of the counts, over those who were asked, and how many these are."""
+        categories = mechanism.estimate(summed, people[:, None], question.trials)  # type: ignore[arg-type]
+        return np.concatenate([cells_from_categories(question.counts, categories[:, :-1]), people.astype(np.float64)])
+
+    def radii(self, question: AskedQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
+        """Error radii of a pair that so many people were asked about; all pairs share the failure."""
+        spec, width = question.spec, question.counts.next_states
+        share, noise = failure / (question.rows * (spec.states + 4)), law.of_people()
+
+        def of(size: int) -> Array:
+            return np.asarray(noise.mechanism.radius(noise.people, share, 1.0, size))
+
+        return np.stack([of(2 * width), of(width), of(width), of(2), of(2 * width)], axis=-1)
+
+    def noise(self, question: AskedQuestion, law: Law) -> Array:
+        """A transition is two categories, a centred reward half the difference of two sets of S' categories."""
+        noise = law.of_people()
+        people, mechanism = np.asarray(noise.people, dtype=np.float64), naming(noise.mechanism)
+        moves, centred, visits = (people * variance for variance in category_noise(question, mechanism))
+        return stacked(law.own, moves, centred, _luck(mechanism), visits)
+
+    def backup_variance(self, question: AskedQuestion, mechanism: Randomizer) -> float:
+        """The variance as for sampled steps, whose counts say H/(S A) a person of a pair; here 1/(S A) are asked, and some came."""
+        width, came = question.counts.next_states, coming(question)
+        scale = question.rows * (average_visits(question.spec) / came) ** 2
+
+        def spread(size: int, part: float) -> float:
+            return scale * float(naming(mechanism).set_variance(size, part) + part * (1 - part))
+
+        return spread(width, came / 2) + backup_weight(question.counts) * spread(2, came / width)
+
+    def signal(self, question: AskedQuestion) -> tuple[int, float]:
+        """Transitions: a pair has a share of the people, hence of the variance, and of those some came."""
+        return 3, coming(question) / question.rows**0.5
+
+    def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
+        """Counts of first visits; after their cells comes how many people were asked about each pair."""
+        size = design.counts.cells
+        release = super().release(design, cells[:size], users, radii, noise)
+        people = np.ascontiguousarray(cells[size:].reshape(release.counts.visits.shape))
+        return replace(release, counts=release.counts._replace(people=people))
 
 
-register(KIND, _read)
+ASKED = register(AskedKind())
+
+
+def coming(question: AskedQuestion) -> float:
+    """How likely a person who acts at random, in a world that does, comes to a pair at all; or is there at a step."""
+    spec = question.spec
+    steps = spec.horizon if spec.layers == 1 else 1
+    return float(1 - (1 - 1 / (spec.states * spec.actions)) ** steps)
+
+
+def category_noise(question: AskedQuestion, mechanism: CategoryRandomizer) -> tuple[float, float, float]:
+    """Variances a person of a transition count, of a centred reward and of visits, of a pair where nobody is."""
+    width = question.counts.next_states
+    halves, row = mechanism.set_variance(width, 0.0), mechanism.set_variance(2 * width, 0.0)
+    return mechanism.set_variance(2, 0.0), (4 * halves - row) / 4, row
+
+
+def _luck(mechanism: CategoryRandomizer) -> float:
+    p, q = mechanism.hit, mechanism.miss
+    return float(1 + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2)

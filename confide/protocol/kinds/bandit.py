@@ -20,15 +20,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ...errors import InvalidInput
 from ...mdp import Spec
 from ...privacy import Sensitivity
 from .budgeted import BudgetedQuestion
-from .counts import DROPPED, MIDDLE, SINGLE_STEP, CountQuestion
-from .encoded import CellByCell
-from .question import Range, register
+from .counts import COUNTS, DROPPED, HALF_CELLS, MIDDLE, SINGLE_STEP, CountQuestion, average_visits, stacked
+from .encoded import CellByCell, EncodedKind
+from .kind import Array, Integers, Possible, by_trust, register
+from .question import Range
 from .sensitivity import farthest
+
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..laws import Law
 
 KIND = "bandit"
 
@@ -79,8 +87,45 @@ Counted = CountQuestion | BudgetedQuestion | BanditQuestion
 """What a data set is counted for: all that people did, what a budget lets through, or a single step."""
 
 
-def _read(data: bytes) -> BanditQuestion:
-    return BanditQuestion(CountQuestion.from_bytes(data))
+class BanditKind(EncodedKind[BanditQuestion]):
+    """Radii are in the order of `releases.Radius`; that of transitions is that of a cell, and rows have none."""
+
+    name = KIND
+    answered = by_trust(central=("laplace", "gaussian"))
+
+    def read(self, data: bytes) -> BanditQuestion:
+        """The question that wrote these bytes: those of its counts."""
+        return BanditQuestion(CountQuestion.from_bytes(data))
+
+    def estimate(self, question: BanditQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
+        """Unbiased cells, as the mechanism estimates them."""
+        return COUNTS.estimate(question.counts, mechanism, summed, people)
+
+    def radii(self, question: BanditQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
+        """Error radii that hold for all pairs at once. A reward is a centred one, and 2c half visits."""
+        share = failure / (4 * question.spec.states * question.spec.actions)
+        cell, none = law.radius(share, 1.0, 1.0), law.radius(share, 1.0, 0.0)
+        larger = max(1.0, 2 * question.counts.centre)
+        rewards = larger * law.radius(share, 1.0, behind_rewards(question) / larger**2)
+        return np.stack([2 * cell, rewards, rewards, cell, none], axis=-1)
+
+    def noise(self, question: BanditQuestion, law: Law) -> Array:
+        """The same variance in every cell, and four times that in visits."""
+        cell = law.variance(1)
+        return stacked(law.own, cell, cell, 1.0, HALF_CELLS * cell)
+
+    def backup_variance(self, question: BanditQuestion, mechanism: Randomizer) -> float:
+        """That of a sum of rewards: nothing is backed up."""
+        return float(mechanism.variance() * behind_rewards(question))
+
+    def signal(self, question: BanditQuestion) -> tuple[int, float]:
+        """Visits, of which a person adds one to one of S A pairs."""
+        return 0, average_visits(question.spec)
 
 
-register(KIND, _read)
+BANDIT = register(BanditKind())
+
+
+def behind_rewards(question: BanditQuestion) -> float:
+    """How many cells have together the variance of a sum of rewards: its own, and c times the visits."""
+    return 1 + HALF_CELLS * question.counts.centre**2

@@ -21,15 +21,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...privacy import Sensitivity
-from .counts import REWARDS, TRANSITIONS, VISITS, CountQuestion
-from .encoded import EncodedCounts
-from .question import Pooled, Range, register
+from .counts import COUNTS, REWARDS, TRANSITIONS, VISITS, CountQuestion, average_visits
+from .encoded import EncodedCounts, EncodedKind
+from .kind import Array, Integers, Possible, by_trust, register
+from .question import Range
+
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..laws import Law
 
 KIND = "bits"
 
@@ -45,7 +51,7 @@ def require_bits(question: CountQuestion) -> CountQuestion:
 
 
 @dataclass(frozen=True)
-class BitQuestion(EncodedCounts, Pooled):
+class BitQuestion(EncodedCounts):
     """counts: visits, rewards and transitions, each of which a message encodes as the number of its bits that are one."""
 
     def __post_init__(self) -> None:
@@ -91,8 +97,47 @@ class BitQuestion(EncodedCounts, Pooled):
         return sensitivity(self.counts, weights={REWARDS: self.counts.levels})
 
 
-def _read(data: bytes) -> BitQuestion:
-    return BitQuestion(CountQuestion.from_bytes(data))
+class BitKind(EncodedKind[BitQuestion]):
+    """Counts of whole episodes, encoded in bits: a reward by m of them."""
+
+    name = KIND
+    answered = by_trust(shuffle=("shuffled-bits",))
+
+    def read(self, data: bytes) -> BitQuestion:
+        """The question that wrote these bytes: those of its counts."""
+        return BitQuestion(CountQuestion.from_bytes(data))
+
+    def estimate(self, question: BitQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
+        """Unbiased bits, over how many make up a count."""
+        return np.asarray(mechanism.estimate(summed[0], int(people[0]), question.trials) / question.weights)
+
+    def radii(self, question: BitQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
+        """Rewards of m bits have m times as many flips, each of which moves them an m-th as far."""
+        count_question, spec = question.counts, question.spec
+        radii = COUNTS.radii(count_question, law, failure, possible)
+        if count_question.levels > 1 and REWARDS in count_question.parts:
+            share = failure / (spec.layers * spec.states * spec.actions * (spec.states + 4))
+            pooled = spec.horizon if spec.layers == 1 else 1
+            radii[..., 1] = radii[..., 2] = (
+                law.radius(share, count_question.levels * pooled, 1.0) / count_question.levels
+            )
+        return radii
+
+    def noise(self, question: BitQuestion, law: Law) -> Array:
+        """The noise of counts; rewards of m bits have an m-th of the variance."""
+        noise = COUNTS.noise(question.counts, law)
+        if question.counts.levels > 1:
+            each = law.variance(question.spec.horizon if question.spec.layers == 1 else 1)
+            noise[..., 2] -= each * (1 - 1 / question.counts.levels)
+        return noise
+
+    def backup_variance(self, question: BitQuestion, mechanism: Randomizer) -> float:
+        """The variance for counts."""
+        return COUNTS.backup_variance(question.counts, mechanism)
+
+    def signal(self, question: BitQuestion) -> tuple[int, float]:
+        """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
+        return 3, average_visits(question.spec)
 
 
-register(KIND, _read)
+BITS = register(BitKind())

@@ -45,8 +45,9 @@ At B >= H^2 nothing is ever dropped, and the price without a budget holds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -55,10 +56,17 @@ from ... import validation
 from ...errors import FormatError, InvalidInput
 from ...mdp import STATIONARY
 from ...privacy import Sensitivity
-from .counts import CENTRED, DROPPED, FREE_VISITS, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
-from .encoded import CellByCell
-from .question import Range, register
+from ..releases.release import CountRelease, Noise
+from .counts import CENTRED, COUNTS, DROPPED, FREE_VISITS, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from .encoded import CellByCell, PartOfCounts
+from .kind import Array, Integers, Possible, by_trust, register
+from .question import Range
 from .sensitivity import farthest
+
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..design import Design
+    from ..laws import Law
 
 KIND = "budgeted"
 FORMAT = "confide.budgeted/1"
@@ -150,16 +158,55 @@ class BudgetedQuestion(CellByCell):
         return hashlib.sha256(self.to_bytes()).digest()[:16]
 
 
-def _read(data: bytes) -> BudgetedQuestion:
-    try:
-        form, counts, budget = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
-        if form != FORMAT:
-            raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        return BudgetedQuestion(CountQuestion.from_bytes(counts), budget)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise FormatError(
-            "question-unreadable", f"These bytes are not a question this version can answer: {error}"
-        ) from error
+class BudgetedKind(PartOfCounts[BudgetedQuestion]):
+    """Counts under a budget: as many cells, and as noisy, as without one."""
+
+    name = KIND
+    answered = by_trust(
+        local=("gaussian",), joint=("tree-gaussian", "toeplitz", "buffered-toeplitz"), central=("gaussian",)
+    )
+    unknown_in_pages = ("local",)
+
+    def read(self, data: bytes) -> BudgetedQuestion:
+        """The question that wrote these bytes."""
+        try:
+            form, counts, budget = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
+            if form != FORMAT:
+                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+            return BudgetedQuestion(CountQuestion.from_bytes(counts), budget)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(
+                "question-unreadable", f"These bytes are not a question this version can answer: {error}"
+            ) from error
+
+    def estimate(self, question: BudgetedQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
+        """Unbiased cells, as the mechanism estimates them."""
+        return COUNTS.estimate(question.counts, mechanism, summed, people)
+
+    def radii(self, question: BudgetedQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
+        """The error radii of counts."""
+        return COUNTS.radii(question.counts, law, failure, possible)
+
+    def noise(self, question: BudgetedQuestion, law: Law) -> Array:
+        """The noise of counts."""
+        return COUNTS.noise(question.counts, law)
+
+    def backup_variance(self, question: BudgetedQuestion, mechanism: Randomizer) -> float:
+        """The variance for counts, over the squared share of visits that is counted where an episode visits all pairs alike."""
+        spec = question.spec
+        pairs = min(spec.horizon, spec.states * spec.actions)
+        counted = min(spec.horizon, math.sqrt(question.budget * pairs)) / spec.horizon
+        return float(COUNTS.backup_variance(question.counts, mechanism) / counted**2)
+
+    def signal(self, question: BudgetedQuestion) -> tuple[int, float]:
+        """Transitions; a person adds at most what the budget lets through to the average pair."""
+        spec = question.spec
+        pairs = min(spec.horizon, spec.states * spec.actions)
+        return 3, min(spec.horizon, math.sqrt(question.budget * pairs)) / (spec.states * spec.actions)
+
+    def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
+        """Counts of what the budget let through, which knows the budget."""
+        return replace(super().release(design, cells, users, radii, noise), budget=self.question_of(design).budget)
 
 
-register(KIND, _read)
+BUDGETED = register(BudgetedKind())

@@ -10,16 +10,41 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...mechanisms.randomizer import Randomizer
 from ...privacy import Sensitivity
-from .counts import DROPPED, CountQuestion
+from .counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from .encoded import EncodedCounts
+from .kind import Array
 from .question import Range, spread
+
+
+class CategoryRandomizer(Randomizer, Protocol):
+    """A mechanism for categories. hit, miss: how likely a message names the person's category, and another."""
+
+    @property
+    def hit(self) -> float:
+        """How likely a message names the person's category."""
+        ...
+
+    @property
+    def miss(self) -> float:
+        """How likely it names any other one."""
+        ...
+
+    def set_variance(self, size: int, share: float) -> float:
+        """The variance, a person, of the estimate of a set of so many categories that have a share of the people."""
+        ...
+
+
+def naming(mechanism: Randomizer) -> CategoryRandomizer:
+    """A mechanism that answers questions about categories: `check_noise` has seen that it is one."""
+    return mechanism  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -57,6 +82,11 @@ class CategoryQuestion(EncodedCounts):
         """How many categories there are: what a mechanism for categories is checked against."""
         return self.width
 
+    @property
+    def resolution(self) -> int:
+        """1: a message names a category or not."""
+        return 1
+
     @cached_property
     def trials(self) -> NDArray[np.int64]:
         """(width,) ones: a message names a category or not."""
@@ -70,3 +100,20 @@ class CategoryQuestion(EncodedCounts):
     def price(self, grid: float = 0.0) -> Sensitivity:
         """The sensitivity: replacing a person moves two cells, by one each."""
         return Sensitivity(2.0, math.sqrt(2), ((1.0, 2),), 2)
+
+
+def cells_from_categories(question: CountQuestion, categories: Array) -> Array:
+    """Cells of counts from how many people reported each category (s, a, s', reward bit)."""
+    spec = question.spec
+    table = categories.reshape(spec.layers, spec.states, spec.actions, question.next_states, 2)
+    moved = table.sum(axis=-1)
+    visits, rewards = moved.sum(axis=-1), table[..., 1].sum(axis=-1)
+    values = {
+        VISITS: visits,
+        REWARDS: rewards,
+        SQUARES: rewards,
+        CENTRED: rewards - question.centre * visits,
+        TRANSITIONS: moved,
+    }
+    layers = {part: question.shape(part)[0] for part in question.parts}
+    return np.concatenate([values[part][: layers[part]].ravel() for part in question.parts])

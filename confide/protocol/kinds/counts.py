@@ -1,22 +1,30 @@
-"""Counts of an episode: visits, rewards and transitions, by state and action."""
+"""Counts of an episode: visits, rewards and transitions, by state and action; their price is proved in `sensitivity`."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgpack
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
 from ...mdp import Spec
 from ...privacy import Sensitivity
-from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, derived, only, register
+from ..releases.release import CountRelease, Counts, Noise, Radius
+from .kind import Array, Integers, Kind, Possible, by_trust, register
+from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, derived, only
+
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..design import Design
+    from ..laws import Law
 
 KIND = "counts"
 
@@ -47,6 +55,9 @@ END = "end"
 MOST_CELLS = 1 << 28
 MOST_STEPS = 1 << 20
 FORMAT = "confide.question/1"
+
+HALF_CELLS = 4.0
+"""How many cells have together the variance of twice a half visit."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,18 @@ class CountQuestion(AboutEpisodes, Pooled):
     def followed(self) -> int:
         """How many next states a release has room for: none after a single step whose transition is not asked for."""
         return 0 if self.spec.horizon == 1 and TRANSITIONS not in self.parts else self.spec.states
+
+    @property
+    def reward_centre(self) -> float:
+        """c, at which rewards are centred: 0 where they are asked for as they are."""
+        return self.centre if CENTRED in self.parts else 0.0
+
+    @property
+    def visits_apart(self) -> float | None:
+        """By what the noise of visits that are read apart from transitions exceeds that of a cell; None where they are sums."""
+        if VISITS in self.parts:
+            return 1.0
+        return math.sqrt(cells_of_visits(self)) if self.spec.horizon == 1 else None
 
     @property
     def next_states(self) -> int:
@@ -263,4 +286,191 @@ def nearest_centre(level: float, levels: int) -> float:
     return round(2 * levels * validation.between("reward centre", level, 0.0, 1.0)) / (2 * levels)
 
 
-register(KIND, CountQuestion.from_bytes)
+C = TypeVar("C")
+
+
+class CountedKind(Kind[C, CountRelease]):
+    """A kind that is released as counts, however messages encode them."""
+
+    def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
+        """Counts with their errors."""
+        return count_release(design, cells, users, radii, noise)
+
+    def read_release(self, data: bytes, design: Design) -> CountRelease:
+        """A release of counts, which knows its question."""
+        from ..releases.release_bytes import from_bytes
+
+        return from_bytes(data)
+
+    def packed(self, release: CountRelease) -> Array:
+        """(cells,) the cells that a release of counts was unpacked from."""
+        return count_cells(release)
+
+
+class CountKind(CountedKind[CountQuestion]):
+    """Counts of whole episodes. Radii are in the order of `releases.Radius`: visits, rewards, squares, transitions, rows."""
+
+    name = KIND
+    answered = by_trust(
+        local=("laplace", "gaussian", "randomised-response", "bounded"),
+        joint=("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz"),
+        central=("laplace", "gaussian"),
+        none=("none",),
+    )
+
+    def read(self, data: bytes) -> CountQuestion:
+        """The question that wrote these bytes."""
+        return CountQuestion.from_bytes(data)
+
+    def counts(self, question: CountQuestion) -> CountQuestion:
+        """The question itself."""
+        return question
+
+    def estimate(self, question: CountQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
+        """Unbiased cells, as the mechanism estimates them."""
+        return mechanism.estimate(summed[0], int(people[0]), question.trials)
+
+    def radii(self, question: CountQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
+        """Error radii that hold for all cells, all rows and all sums derived from them at once."""
+        pairs = question.spec.layers * question.spec.states * question.spec.actions
+        width, transition_cells = question.next_states, pairs * question.spec.states
+        if possible is not None:
+            transition_cells, width = int(possible.sum()), reach(question, possible)
+        share = failure / (transition_cells + 4 * pairs)
+        return derived_radii(question, lambda heads, cells: law.radius(share, heads, cells), width)
+
+    def noise(self, question: CountQuestion, law: Law) -> Array:
+        """The noise of counts. Where rewards are not centred, centring them by half the visits adds the noise of those."""
+        pooled = question.spec.layers == 1
+        moves = law.variance(question.transition_steps if pooled else 1)
+        each = law.variance(question.spec.horizon if pooled else 1)
+        visits = each if VISITS in question.parts else moves * cells_of_visits(question)
+        centred = each if CENTRED in question.parts else each + question.centre**2 * visits
+        return stacked(law.own, moves, centred, 1.0, visits)
+
+    def backup_variance(self, question: CountQuestion, mechanism: Randomizer) -> float:
+        """A reward estimate enters once; each of S next states enters with a value of up to H, on average half of that."""
+        variances = derived_radii(
+            question, lambda heads, cells: np.asarray(mechanism.variance(heads) * cells), question.next_states
+        )
+        return float(variances[1] + backup_weight(question) * variances[3])
+
+    def signal(self, question: CountQuestion) -> tuple[int, float]:
+        """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
+        return 3, average_visits(question.spec)
+
+
+COUNTS = register(CountKind())
+
+
+def count_release(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
+    """The release of cells of counts, however messages encoded them."""
+    question, radius = design.counts, Radius(*radii.tolist())
+    return CountRelease(
+        question, users, unpack(question, cells), radius, design.release_failure, design.guarantee, noise
+    )
+
+
+def count_cells(release: CountRelease) -> Array:
+    """(cells,) the cells that a release of counts was unpacked from."""
+    counts, weight = release.counts, weight_of_halves(release.question)
+    values = {
+        VISITS: counts.visits,
+        REWARDS: counts.rewards,
+        SQUARES: counts.squares,
+        CENTRED: release.centred,
+        HALVES: (counts.visits - (1 - weight) * counts.transitions.sum(axis=-1)) / (2 * weight),
+        TRANSITIONS: counts.transitions,
+    }
+    return np.concatenate([values[part].ravel() for part in release.question.parts])
+
+
+def unpack(question: CountQuestion, cells: Array) -> Counts:
+    """From the flat vector of a question's cells, in counts, to the arrays a learner works with.
+
+    What was not asked for is derived: visits are rows of transitions, averaged with twice the half visits where those are told;
+    rewards are centred rewards plus c times the visits; and squares are rewards (exactly so for rewards of 0 and 1, which rounding
+    to one level makes them).
+    """
+    layers, states, actions = question.spec.layers, question.spec.states, question.spec.actions
+    parts = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
+    transitions = np.zeros((layers, states, actions, question.followed))
+    rows = np.zeros((layers, states, actions))
+    if TRANSITIONS in parts:
+        moves = parts[TRANSITIONS]
+        transitions[: len(moves)] = moves[..., :states]
+        rows[: len(moves)] = moves.sum(axis=-1)
+    if HALVES in parts:
+        weight = weight_of_halves(question)
+        rows = (1 - weight) * rows + weight * 2 * parts[HALVES]
+    visits = parts.get(VISITS, rows)
+    rewards = parts.get(
+        REWARDS, parts[CENTRED] + question.centre * visits if CENTRED in parts else np.zeros_like(visits)
+    )
+    squares = parts.get(SQUARES, rewards)
+    return Counts(
+        np.ascontiguousarray(visits), np.ascontiguousarray(rewards), np.ascontiguousarray(squares), transitions
+    )
+
+
+def derived_radii(question: CountQuestion, radius_of: Callable[[float, float], Array], width: int) -> Array:
+    """(..., 5) radii from `of(trials, cells)`, the radius of a sum over that many cells; rows have `width` next states.
+
+    What is derived has the noise of what it is derived from: visits that of a row of transitions; rewards that of
+    centred rewards plus c times that of visits, which counts as c^2 times as many cells.
+    """
+    pooled = question.spec.layers == 1
+    steps = float(question.spec.horizon if pooled else 1)
+    moves = float(question.transition_steps if pooled else 1)
+    parts = question.parts
+    known = float(TRANSITIONS in parts)
+    transitions, rows = radius_of(moves, known), radius_of(moves, known * width)
+    cells = cells_of_visits(question, width)
+    if HALVES in parts:  # weights of 4S/(4 + S) and 2S/(4 + S) cells: that is how they are rounded
+        cells *= 1.5
+    visits = radius_of(steps, 1.0) if VISITS in parts else radius_of(moves, known * cells)
+    behind = 1 + question.centre**2 * (1.0 if VISITS in parts else cells)
+    rewards = radius_of(steps, 1.0 if REWARDS in parts else behind if CENTRED in parts else 0.0)
+    squares = radius_of(steps, 1.0) if SQUARES in parts else rewards
+    return np.stack([visits, rewards, squares, transitions, rows], axis=-1)
+
+
+def cells_of_visits(question: CountQuestion, width: int | None = None) -> float:
+    """How many cells have together the variance of visits that are derived: a row of transitions, or less with half visits.
+
+    Twice a half visit has the variance of 4 cells, a row that of S. Weights S/(4 + S) and 4/(4 + S) leave the least: 4S/(4 + S).
+    """
+    cells = float(question.next_states if width is None else width)
+    if HALVES not in question.parts:
+        return cells
+    weight = weight_of_halves(question)
+    return (1 - weight) ** 2 * cells + HALF_CELLS * weight**2
+
+
+def weight_of_halves(question: CountQuestion) -> float:
+    """The weight of twice the half visits in the visits that are derived; the rest is that of the row of transitions, if it is
+    asked for."""
+    return question.next_states / (HALF_CELLS + question.next_states) if TRANSITIONS in question.parts else 1.0
+
+
+def reach(question: CountQuestion, possible: NDArray[np.bool_]) -> int:
+    """The most next states that any pair has, of those that are possible."""
+    where = question.slices.get(TRANSITIONS)
+    if where is None:
+        return 1
+    return int(possible[where].reshape(question.shape(TRANSITIONS)).sum(axis=-1).max(initial=1))
+
+
+def backup_weight(question: CountQuestion) -> float:
+    """The weight of a transition's variance in a backed-up value: S next states, squared values of on average (H/2)^2."""
+    return question.spec.states * (question.spec.horizon / 2) ** 2
+
+
+def average_visits(spec: Spec) -> float:
+    """How often a person visits the average pair, in a stationary model or at a step."""
+    return (spec.horizon if spec.layers == 1 else 1) / (spec.states * spec.actions)
+
+
+def stacked(*columns: ArrayLike) -> Array:
+    """Columns of numbers or arrays side by side, along a last axis."""
+    return np.stack(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns)), axis=-1)

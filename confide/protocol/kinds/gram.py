@@ -29,31 +29,61 @@ and both are reached; the tests search for more. A value question multiplies the
 vector's by 1/v, v >= 1: the target y/sqrt(v) is no larger, and cutting the two separately moves the vector by at most
 2 sqrt(d) 2^-FEATURE_BITS Y a person, which is charged. Where features come in blocks nothing outside them ever changes, so
 noise is drawn inside them only; the bound is the same.
+
+**Noise.** Questions come in turn, and all are priced before the first is answered. The noise of every question is fixed
+beforehand, so the answers together are as private as one normal with
+
+    mu^2 = sum over questions of g(1/s^2, K)        (as above),
+
+or, if variances come from one half of the people and values from the other, the larger of the two sums: nobody is in
+both. (Who is in which half is drawn without a look at the data, and the same whoever else is there; a mixture over such
+draws keeps what each draw keeps.) Questions may depend on earlier answers (adaptive composition).
+
+`paper`: Qiao and Wang (2023), Algorithm 2: rho_0 = rho/(5H); matrices with s^2 = 1/(4 rho_0), vectors with variance
+2 H^4/rho_0, 2 H^2/rho_0, 2 H^2/rho_0, for each of the 5H. (One copy in circulation prints H^2 for the first; with it the
+promise would be far off.) `sound`: all of that noise times the one factor that makes the promise true. `tight`: noise in
+proportion to what can change at each step, centred targets where the features allow it, and the sum, or each half's, made
+exactly the promise.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import msgpack
+import numpy as np
 
 from ... import validation
-from ...errors import ConfideError, FormatError, PrivacyError
+from ...errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ...mdp.critic import Critic, ValueVariance
 from ...mdp.linear import Features, read_features
-from ...privacy import Sensitivity
-from .question import DIGEST_BYTES, register
+from ...mechanisms.gaussian import effective_sigma
+from ...privacy import Act, GaussianLoss, Guarantee, Loss, Mechanism, Sensitivity, settled
+from ...privacy.guarantee import CENTRAL, NONE
+from ..design import AUTO, SOUND, TIGHT, Design, Request
+from .kind import Array, DesignMaker, Kind, by_trust, register
+from .question import DIGEST_BYTES
 
 KIND = "gram"
 FORMAT = "confide.gram-form/1"
+RELEASE_FORMAT = "confide.gram/2"
 
 VARIANCE, VALUE = "variance", "value"
 
 FEATURE_BITS, TARGET_BITS = 16, 10
+MATRIX_GRID = 4.0**-FEATURE_BITS
+VECTOR_GRID = 2.0 ** -(FEATURE_BITS + TARGET_BITS)
+
+VARIANCE_SHARE = 1.5
+"""In `tight`, noise in the variance questions over that in the value questions: variances only weigh."""
+
+SHAVED = 1e-9
+"""The share by which other questions ask for less than is left, so that floats do not round the sum above the promise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,4 +222,236 @@ def cost(form: GramForm, step: int, kind: str, matrix_noise: float, vector_noise
     return alone * (1 + together / (4 * alone)) ** 2 if together <= 4 * alone else together
 
 
-register(KIND, GramForm.from_bytes)
+@dataclass(frozen=True, eq=False)
+class GramRelease:
+    """matrix: (B, d, d); vectors: (2, B, d) or (1, B, d), by blocks of features; both with noise, of standard deviation
+    matrix_noise (sqrt 2 times on the diagonal) and vector_noise (2,) or (1,). users: whom they are about."""
+
+    question: GramQuestion
+    users: int
+    matrix: Array
+    vectors: Array
+    matrix_noise: float
+    vector_noise: Array
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, with the question that it answers but for the form."""
+        question = self.question
+        functions = [
+            None if function is None else _packed(*function.arrays())
+            for function in (question.values, question.variances)
+        ]
+        arrays = _packed(self.matrix, self.vectors, self.vector_noise)
+        head = [RELEASE_FORMAT, question.step, question.kind, self.users, self.matrix_noise]
+        return bytes(msgpack.packb([*head, *functions, arrays]))
+
+
+def release_from_bytes(data: bytes, form: GramForm) -> GramRelease:
+    """Read what `to_bytes` wrote about a question of this form; refuse anything else."""
+    try:
+        name, step, kind, users, noise, values, variances, arrays = unpacked(data)
+        if name != RELEASE_FORMAT or (step, kind) not in form.questions:
+            raise ValueError(f"it is {name!r} about {(step, kind)}")
+        shape = (form.features.blocks, form.features.dimension)
+        people = len(form.ranges(step, kind))
+        value_function = None if values is None else Critic.of(*_arrays(values))
+        variance_function = None if variances is None else ValueVariance.of(*_arrays(variances))
+        matrix, vectors, sizes = _arrays(arrays)
+        return GramRelease(
+            GramQuestion(form, step, kind, value_function, variance_function).checked(),
+            validation.integer("users", users, 0),
+            validation.array("matrix", matrix, (*shape, shape[1])),
+            validation.array("vectors", vectors, (people, *shape)),
+            validation.number("noise", noise),
+            validation.array("noise", sizes, (people,)),
+        )
+    except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
+        raise FormatError(
+            "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+        ) from error
+
+
+def _packed(*arrays: Array) -> list[Any]:
+    return [[list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()] for array in arrays]
+
+
+def _arrays(packed: Any) -> list[Array]:
+    return [np.frombuffer(raw, "<f8").reshape(shape) for shape, raw in packed]
+
+
+def unpacked(data: bytes) -> list[Any]:
+    """The values of an answer's bytes."""
+    values = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+    if not isinstance(values, list):
+        raise ValueError("it is no list")
+    return values
+
+
+@dataclass(frozen=True)
+class GramNoise:
+    """The noise of all questions of a form: matrix and vectors, by (step, kind)."""
+
+    form: GramForm = field(repr=False)
+    sizes: tuple[tuple[float, tuple[float, ...]], ...]
+    calibration: str
+
+    @property
+    def name(self) -> str:
+        """`gram-gaussian`."""
+        return "gram-gaussian"
+
+    @property
+    def mu(self) -> float:
+        """The mu of all answers together: telling two people apart is telling N(0, 1) from N(mu, 1)."""
+        total = {VARIANCE: 0.0, VALUE: 0.0}
+        for (step, kind), (matrix, vectors) in zip(self.form.questions, self.sizes, strict=True):
+            fine = _effective(matrix, MATRIX_GRID), tuple(_effective(size, VECTOR_GRID) for size in vectors)
+            total[kind] += cost(self.form, step, kind, *fine)
+        return math.sqrt(max(total.values()) if self.form.split else sum(total.values()))
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """The Gaussian loss of all answers together, whatever the sensitivity says: the form knows its own."""
+        return GaussianLoss(self.mu)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, calibration and the range of noise."""
+        matrices = [matrix for matrix, _ in self.sizes]
+        return {
+            "name": self.name,
+            "questions": len(self.sizes),
+            "statistics": sum(1 + len(vectors) for _, vectors in self.sizes),
+            "matrix_sigma": max(matrices),
+            "vector_sigma": max(size for _, vectors in self.sizes for size in vectors),
+            "split": self.form.split,
+            "centred": self.form.centred,
+        }
+
+    def scaled(self, factor: float) -> GramNoise:
+        """The same noise times a factor."""
+        sizes = tuple((matrix * factor, tuple(size * factor for size in vectors)) for matrix, vectors in self.sizes)
+        return GramNoise(self.form, sizes, self.calibration)
+
+
+def design_gram(request: Request) -> Design:
+    """Price every question of a form so that all together keep the promise, or a share of it (`tight`)."""
+    form, promise, calibration = request.question, request.promise, request.calibration
+    if request.mechanism not in (AUTO, "gaussian"):
+        raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
+    if promise.pure:
+        raise InvalidInput(
+            "gaussian-needs-delta",
+            "Gram sums take Gaussian noise, which needs delta above 0. Give a delta such as 1e-6, or rho.",
+        )
+    if calibration != TIGHT and promise.rho is None:
+        raise InvalidInput("paper-needs-rho", "The paper states its noise for rho. Give rho, or use tight.")
+    if calibration == TIGHT:
+        noise = _keeping(_proportional(form), promise, request.share)
+    else:
+        noise = _printed(form, promise.rho or 0.0, calibration)
+    if calibration == SOUND:
+        needed = _keeping(noise, promise)
+        # One factor, never below the paper's own noise.
+        noise = needed if needed.sizes[0][0] > noise.sizes[0][0] else noise
+    return request.design(form, Act(noise, form.price()))
+
+
+def design_open(request: Request) -> Design:
+    """The design without privacy: exact sums."""
+    sizes = tuple((0.0, (0.0,) * len(request.question.ranges(*question))) for question in request.question.questions)
+    act = Act(GramNoise(request.question, sizes, "none"), request.question.price())
+    return request.design(request.question, act, calibration="none")
+
+
+def _printed(form: GramForm, rho: float, calibration: str) -> GramNoise:
+    share = rho / (5 * form.horizon)
+    matrix, vector = math.sqrt(1 / (4 * share)), math.sqrt(2 * form.horizon**2 / share)
+    sizes = tuple(
+        (matrix, (vector * form.horizon, vector) if kind == VARIANCE else (vector,)) for _, kind in form.questions
+    )
+    return GramNoise(form, sizes, calibration)
+
+
+def _proportional(form: GramForm) -> GramNoise:
+    """Noise as large as what can change: 1 on matrices, the range on vectors, V^2 at sqrt 2 of it."""
+    spread = 1.0 if form.centred else 2.0
+    sizes = []
+    for step, kind in form.questions:
+        more = VARIANCE_SHARE if kind == VARIANCE else 1.0
+        weights = (math.sqrt(2), 1.0) if kind == VARIANCE else (1.0,)
+        ranges = zip(form.ranges(step, kind), weights, strict=True)
+        sizes.append((more, tuple(more * spread * most * weight for most, weight in ranges)))
+    if form.split:
+        # Each half keeps the whole promise, so neither need be noisier than that.
+        costs = {VARIANCE: 0.0, VALUE: 0.0}
+        for (step, kind), size in zip(form.questions, sizes, strict=True):
+            costs[kind] += cost(form, step, kind, *size)
+        factor = {VARIANCE: math.sqrt(costs[VARIANCE] / costs[VALUE]), VALUE: 1.0}
+        sizes = [
+            (factor[kind] * matrix, tuple(factor[kind] * size for size in vectors))
+            for (_, kind), (matrix, vectors) in zip(form.questions, sizes, strict=True)
+        ]
+    return GramNoise(form, tuple(sizes), TIGHT)
+
+
+def _keeping(noise: GramNoise, promise: Guarantee, share: float = 1.0) -> GramNoise:
+    """The same noise times the least factor that keeps a share of the promise; mu falls as the factor grows."""
+    wanted = promise.mu(share)
+    factor = settled(noise.mu / wanted, lambda size: noise.scaled(size).mu <= wanted, math.inf)
+    return noise.scaled(factor * (1 + 1e-12))
+
+
+def _effective(sigma: float, grid: float) -> float:
+    effective = effective_sigma(sigma, grid)
+    if effective is None:
+        raise InvalidInput(
+            "gram-noise-small", f"Noise of {sigma:g} is too small for sums cut at {grid:g}. Ask for a stronger promise."
+        )
+    return effective
+
+
+class GramKind(Kind[GramForm, GramRelease]):
+    """Gram sums, asked of a whole log at a curator; their noise is made with them."""
+
+    name = KIND
+    answered = by_trust(central=("gram-gaussian",), none=("gram-gaussian",))
+    own_noise = True
+
+    def read(self, data: bytes) -> GramForm:
+        """The form that wrote these bytes."""
+        return GramForm.from_bytes(data)
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        """Noise on every sum, or exact sums."""
+        return {CENTRAL: design_gram, NONE: design_open}
+
+    def noise_to_plain(self, mechanism: Mechanism) -> dict[str, Any]:
+        """The noise as plain values, for the bytes of a design."""
+        return _plain(mechanism)  # type: ignore[arg-type]
+
+    def noise_from_plain(
+        self, question: GramForm, values: dict[str, Any], promise: Guarantee, calibration: str
+    ) -> GramNoise:
+        """The noise that `noise_to_plain` wrote down; anything else is refused."""
+        if sorted(values) != ["mechanism", "sizes"] or len(values["sizes"]) != len(question.questions):
+            raise ValueError("its noise is not that of its questions")
+        sizes = []
+        for one, (matrix, vectors) in zip(question.questions, values["sizes"], strict=True):
+            if len(vectors) != len(question.ranges(*one)):
+                raise ValueError("its noise is not that of its questions")
+            amounts = [validation.between("noise", amount, 0.0, math.inf) for amount in (matrix, *vectors)]
+            sizes.append((amounts[0], tuple(amounts[1:])))
+        noise = GramNoise(question, tuple(sizes), calibration)
+        if _plain(noise) != values:
+            raise ValueError("its noise is of a kind that is not known")
+        return noise
+
+    def read_release(self, data: bytes, design: Design) -> GramRelease:
+        """Read what `to_bytes` wrote about a question of this form; refuse anything else."""
+        return release_from_bytes(data, self.question_of(design))
+
+
+GRAM = register(GramKind())
+
+
+def _plain(noise: GramNoise) -> dict[str, Any]:
+    return {"mechanism": noise.name, "sizes": [[matrix, list(vectors)] for matrix, vectors in noise.sizes]}

@@ -35,15 +35,24 @@ X', Y' in a step, p = ||X||, q = ||X'||, both at most B, |Y|, |Y'| <= v, and <X,
 A step that was not taken has X = 0, which is within all of these. Steps that have cells of their own add their squares;
 steps that share cells (a stationary model) add their distances.
 Rounding cells to a grid g moves the difference by at most g in each of the cells that two people can differ in.
+
+**Noise**, in three calibrations, on devices and at a curator.
+
+`paper`: noise of sigma = 4 H v^2 sqrt(2 log(2.5 H/delta))/epsilon in the whole upper triangle of every d x d matrix and
+in every vector, v = H for rewards in [0, 1] and 1 for rewards over H (Liao, He and Gu, 2021). `sound`: the same, raised
+if need be until the claim is true. `tight`: one joint Gaussian over everything a report contains, on blocks where the
+features have them, on value functions scaled to their public range, with twice the variance on the diagonal, pooled
+over steps where the model is stationary.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
 import numpy as np
@@ -51,17 +60,28 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import ConfideError, FormatError, InvalidInput, PrivacyError
-from ...mdp import STATIONARY, MixtureFeatures, Spec
-from ...privacy import Sensitivity
-from .counts import MOST_CELLS
-from .question import DIGEST_BYTES, Pooled, Range, register
+from ...mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
+from ...mechanisms.gaussian import FINE, Gaussian, sigma_for
+from ...privacy import Act, Guarantee, Sensitivity
+from ...privacy.guarantee import JOINT, LOCAL, NONE
+from ..design import AUTO, PAPER, TIGHT, Design, Request
+from ..releases.release import NO_NOISE, Noise
+from .counts import MOST_CELLS, stacked
+from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, register
+from .question import DIGEST_BYTES, Pooled, Range
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..laws import Law
 
 RAW, UNIT, CENTRED = "raw", "unit", "centred"
 FORMAT = "confide.mixture-question/1"
 FORM_FORMAT = "confide.mixture-form/1"
+RELEASE_FORMAT = "confide.mixture-release/1"
 KIND = "mixture"
+PAPER_NAME = "ldp-ucrl-vtr"
+EXACT = 2.0**-32
+"""The grid without privacy: fine enough to be exact for all that matters, and coarse enough to add up a million people."""
 
 ASSUMPTIONS = (
     "one episode a person, at most the horizon long",
@@ -116,6 +136,21 @@ class MixtureForm(Pooled):
     def assumptions(self) -> tuple[str, ...]:
         """The assumptions under which a promise about answers to it holds."""
         return ASSUMPTIONS
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing is remarked on."""
+        return ()
+
+    @property
+    def resolution(self) -> int:
+        """0: cells are real numbers, rounded to the grid of their noise, which is priced."""
+        return 0
+
+    @property
+    def categories(self) -> int:
+        """0: messages name no category."""
+        return 0
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:
@@ -336,4 +371,227 @@ def step_square(form: MixtureForm, step: int) -> float:
     return 4 * square * most
 
 
-register(KIND, MixtureForm.from_bytes)
+class MixtureRadius(NamedTuple):
+    """Error radii: no Gram matrix is off by more than `gram` in its largest eigenvalue, signs dropped, and no vector by
+    more than `vector` in its norm, all layers at once, with the stated confidence. 0 means no privacy."""
+
+    gram: float
+    vector: float
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureRelease:
+    """Summed X X' (L, blocks, m, m) and X Y (L, blocks, m) of `users` people, with their error."""
+
+    form: MixtureForm
+    users: int
+    gram: Array
+    vector: Array
+    radius: MixtureRadius
+    failure: float
+    guarantee: Guarantee
+    noise: Noise = NO_NOISE
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes: cells, whom they are about, and their error; the form and the promise are the design's."""
+        cells = self.form.pack(self.gram, self.vector).astype("<f8").tobytes()
+        errors = [[float(number) for number in part] for part in (self.radius, self.noise)]
+        return bytes(msgpack.packb([RELEASE_FORMAT, self.form.digest, self.users, self.failure, *errors, cells]))
+
+
+class MixtureKind(Kind[MixtureForm, MixtureRelease]):
+    """Gram sums of linear mixtures. Radii are in the order of `MixtureRadius`: gram, vector."""
+
+    name = KIND
+    answered = by_trust(local=("gaussian",), joint=("buffered-toeplitz",), none=("none",))
+    unknown_in_pages = ("local", "joint")
+
+    def read(self, data: bytes) -> MixtureForm:
+        """The family of questions that wrote these bytes."""
+        return MixtureForm.from_bytes(data)
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        """Gaussian noise on devices, a counter at a curator, or exact sums."""
+        return {LOCAL: design_local, JOINT: design_joint, NONE: design_open}
+
+    def estimate(self, question: MixtureForm, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
+        """The noise has mean zero, so the sum is its own estimate."""
+        return np.asarray(summed[0], dtype=np.float64)
+
+    def radii(self, question: MixtureForm, law: Law, failure: float, possible: Possible = None) -> Array:
+        """Error radii: what noise of one standard deviation a cell does at most; matrices and vectors share the failure.
+
+        The spectral radius is that of noise with twice the variance on the diagonal. With one variance everywhere it is
+        smaller: what is missing has mean zero, and the largest eigenvalue is convex.
+        """
+        from ...mechanisms.symmetric import SymmetricGaussian
+        from ...privacy.quantiles import chi_square_radius
+
+        features, std = question.features, np.sqrt(law.variance())
+        share = failure / (2 * question.layers * features.blocks)
+        unit = SymmetricGaussian(1.0, 2.0**-20)  # on a fine grid radii are in proportion to noise
+        matrix = std * unit.spectral_radius(features.size, share)
+        vector = std * math.sqrt(chi_square_radius(features.dimension, failure / (2 * question.layers)))
+        rounding = law.rounding
+        return np.stack(
+            [matrix + 2 * rounding * features.size, vector + rounding * math.sqrt(features.dimension)], axis=-1
+        )
+
+    def noise(self, question: MixtureForm, law: Law) -> Array:
+        """The same variance in every cell."""
+        return stacked(law.own, law.variance(), law.variance(), 1.0, 0.0)
+
+    def backup_variance(self, question: MixtureForm, mechanism: Randomizer) -> float:
+        """Centred values are spread twice as wide, so the same noise counts for a quarter."""
+        return mechanism.variance() / (16 if question.scaling == CENTRED else 1)
+
+    def signal(self, question: MixtureForm) -> tuple[int, float]:
+        """The average eigenvalue of a Gram matrix, to which a person adds (steps a layer) |X|^2/d."""
+        square, _ = question.features.norms(*question.reference(0))
+        return 0, question.steps / question.layers * square / question.features.dimension
+
+    def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> MixtureRelease:
+        """Gram matrices and vectors with their errors."""
+        form = self.question_of(design)
+        gram, vector = form.unpack(cells)
+        radius = MixtureRadius(*radii.tolist())
+        return MixtureRelease(form, users, gram, vector, radius, design.release_failure, design.guarantee, noise)
+
+    def read_release(self, data: bytes, design: Design) -> MixtureRelease:
+        """Read what `to_bytes` wrote of a release by this design; refuse anything else."""
+        form = self.question_of(design)
+        try:
+            name, digest, users, failure, radius, noise, raw = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+            if name != RELEASE_FORMAT or digest != form.digest:
+                raise ValueError("it is of another format, or about another form of question")
+            cells = validation.array("cells", np.frombuffer(raw, dtype="<f8").astype(np.float64), (form.cells,))
+            radii = MixtureRadius(*(validation.between("radius", value, 0.0, 1e300) for value in radius))
+            gram, vector = form.unpack(cells)
+            return MixtureRelease(
+                form,
+                validation.integer("users", users, 0),
+                gram,
+                vector,
+                radii,
+                validation.between("failure", failure, 0.0, 1.0),
+                design.guarantee,
+                Noise(*(validation.number("noise", value) for value in noise)),
+            )
+        except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(
+                "release-unreadable", f"These bytes are not a release this version can read: {error}"
+            ) from error
+
+    def packed(self, release: MixtureRelease) -> Array:
+        """(cells,) the cells that a release was unpacked from."""
+        return release.form.pack(release.gram, release.vector)
+
+
+MIXTURE = register(MixtureKind())
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureProblem:
+    """The problem of a learner of linear mixtures; designs choose the form of its questions.
+
+    ranges: (H,), the largest value after each step.
+    """
+
+    spec: Spec
+    features: MixtureFeatures
+    ranges: NDArray[np.float64]
+
+    @property
+    def kind(self) -> str:
+        """`mixture`."""
+        return KIND
+
+    def form(self, scaling: str = RAW) -> MixtureForm:
+        """The family of questions with values scaled in this way."""
+        return MixtureForm(self.spec, self.features, self.ranges, scaling)
+
+
+def _problem(request: Request) -> MixtureProblem:
+    problem: MixtureProblem = request.question
+    return problem
+
+
+def _form(problem: MixtureProblem, calibration: str) -> MixtureForm:
+    if calibration != TIGHT:
+        return MixtureForm(
+            problem.spec.with_dynamics(PER_STEP), problem.features.dense(), problem.ranges, RAW, even=True
+        )
+    forms = [problem.form(scaling) for scaling in (UNIT, CENTRED)]
+    # Centred values are spread twice as wide, so the same noise counts for a quarter.
+    return min(forms, key=lambda form: form.price().l2 / (4 if form.scaling == CENTRED else 1))
+
+
+def _needs_delta(promise: Guarantee) -> None:
+    if promise.rho is None and promise.delta == 0:
+        raise InvalidInput(
+            "mixture-needs-delta",
+            "Gram matrices are hidden by Gaussian noise, which needs delta above 0. Got delta 0. Give one such as 1e-6.",
+        )
+
+
+def design_local(request: Request) -> Design:
+    """The design under local trust: Gaussian noise on every cell of a report."""
+    validation.choice("mechanism", request.mechanism, (AUTO, "gaussian"))
+    promise, ours = request.promise, request.calibration == TIGHT
+    _needs_delta(promise)
+    form = _form(_problem(request), request.calibration)
+    grid = _grid(form, sigma_for(promise, form.price().l2, 0.0))
+    if not ours:
+        grid = min(grid, _grid(form, printed_sigma(form, promise)))
+    size = form.price(grid)
+    sigma = sigma_for(promise, size.l2, 0.0 if promise.rho is not None else grid)
+    if not ours:
+        stated = printed_sigma(form, promise)
+        sigma = stated if request.calibration == PAPER else max(stated, sigma)
+    return request.design(form, Act(Gaussian(sigma, grid), size), paper="" if ours else PAPER_NAME)
+
+
+def printed_sigma(form: MixtureForm, promise: Guarantee) -> float:
+    """4 H v^2 sqrt(2 log(2.5 H/delta))/epsilon, v = H times the largest reward: 4 H^3 ... for rewards up to 1."""
+    if promise.epsilon is None:
+        raise InvalidInput(
+            "paper-needs-epsilon",
+            "The paper's noise is stated in epsilon, not rho. Give epsilon and delta, or use tight.",
+        )
+    horizon = form.spec.horizon
+    v = float(form.ranges[0]) * horizon / (horizon - 1)
+    return 4 * horizon * v**2 * math.sqrt(2 * math.log(2.5 * horizon / promise.delta)) / promise.epsilon
+
+
+def design_joint(request: Request) -> Design:
+    """The design under joint trust: a continual counter over all cells, each person's cells rounded to its grid."""
+    validation.choice("mechanism", request.mechanism, (AUTO, "buffered-toeplitz"))
+    _needs_delta(request.promise)
+    if request.calibration == PAPER:
+        raise InvalidInput(
+            "paper-without-joint",
+            "The paper has no joint privacy, so there is nothing to reproduce. Use sound or tight.",
+        )
+    from ...mechanisms.buffered import BufferedToeplitzCounter
+
+    form, releases = _form(_problem(request), request.calibration), request.schedule.releases
+    grid = 2.0 ** math.floor(math.log2(_grid(form, math.inf) / math.sqrt(releases)))
+    size = form.price(grid)
+    sigma = BufferedToeplitzCounter.sigma_for(request.promise.mu(), size, releases, grid)
+    return request.design(form, Act(BufferedToeplitzCounter(releases, sigma, grid), size))
+
+
+def design_open(request: Request) -> Design:
+    """The design without privacy: exact sums."""
+    from ...mechanisms.exact import ExactCounter
+
+    form = _problem(request).form()
+    counter = ExactCounter(request.schedule.releases, EXACT)
+    return request.design(form, Act(counter, form.price(EXACT)), calibration="none")
+
+
+def _grid(form: MixtureForm, sigma: float) -> float:
+    """A power of two that is fine for sigma, and so fine that rounding costs at most a thousandth of sensitivity."""
+    size = form.price()
+    most = min(1.0, sigma / (4 * FINE), 1e-3 * size.l2 / math.sqrt(size.cells))
+    return 2.0 ** math.floor(math.log2(most))

@@ -1,4 +1,4 @@
-"""The protocol of questions: a shape, bytes, a fingerprint, a range and a price; and the table of its kinds.
+"""The protocol of questions: a shape, bytes, a fingerprint, a range and a price.
 
 A question may be a *family*: a mixture question carries a value function that changes from round to round, and a Gram
 question targets that come from earlier answers. A design prices a family; `member` refuses what is outside it. A
@@ -8,14 +8,12 @@ question about counts is a family of one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, InvalidInput, PrivacyError
-from ...loading import sibling
+from ...errors import FormatError, PrivacyError
 from ...mdp import Spec
 from ...privacy import Sensitivity
 
@@ -34,6 +32,30 @@ class Range(NamedTuple):
     def furthest(self) -> float:
         """The largest of these numbers, signs dropped."""
         return float(max(np.abs(bound).max(initial=0.0) for bound in self))
+
+
+class OneEpisode(Protocol):
+    """What one person did, as an answer of a kind sees it: `data.trajectories` has the class. Sensitive."""
+
+    @property
+    def states(self) -> NDArray[np.int64]:
+        """(T + 1,) the states, or (T,) if the one after the last step is unknown."""
+        ...
+
+    @property
+    def actions(self) -> NDArray[np.int64]:
+        """(T,) the actions."""
+        ...
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        """(T,) the rewards, in [0, 1]."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """T, at most the horizon."""
+        ...
 
 
 class Question(Protocol):
@@ -62,6 +84,31 @@ class Question(Protocol):
     @property
     def width(self) -> int:
         """Cells of a message."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """Cells that are estimated from messages."""
+        ...
+
+    @property
+    def trials(self) -> NDArray[np.int64]:
+        """(width,) at most how many observations of one person each cell of a message is the sum of."""
+        ...
+
+    @property
+    def resolution(self) -> int:
+        """How many units make up one: cells of a message are multiples of 1/resolution. 0 where they are rounded to any grid."""
+        ...
+
+    @property
+    def categories(self) -> int:
+        """How many categories a message names one of; 0 where it names none."""
+        ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences for certificates about how it is asked."""
         ...
 
     @property
@@ -104,6 +151,11 @@ class AboutEpisodes:
         """Sentences for certificates about how it is asked: none, unless a question has some."""
         return ()
 
+    @property
+    def categories(self) -> int:
+        """0: messages name no category."""
+        return 0
+
 
 class Pooled(ABC):
     """A question whose messages have all of its cells, and are all summed together."""
@@ -122,41 +174,6 @@ class Pooled(ABC):
     def width(self) -> int:
         """Cells of a message: all of them."""
         return self.cells
-
-
-QuestionReader = Callable[[bytes], Any]
-
-_READERS: dict[str, QuestionReader] = {}
-_HOMES = {
-    "counts": "counts",
-    "bits": "bits",
-    "step": "steps",
-    "budgeted": "budgeted",
-    "asked": "asked",
-    "bandit": "bandit",
-    "mixture": "mixture",
-    **{word: word for word in ("gram", "returns", "worth")},
-}
-"""The module of each of our kinds; it is loaded when a question of that kind is read."""
-
-
-def register(kind: str, reader: QuestionReader) -> None:
-    """Enter a kind of question in the table; `reader` makes it from its bytes."""
-    if _READERS.get(kind, reader) is not reader:
-        raise InvalidInput(
-            "kind-name-taken", f"There is a kind of question called {kind!r} already. Choose another word."
-        )
-    _READERS[kind] = reader
-
-
-def read(kind: str, data: bytes) -> Any:
-    """The question of that kind, read from its bytes."""
-    if kind in _HOMES:
-        sibling(str(__package__), _HOMES[kind])
-    if kind not in _READERS:
-        known = ", ".join(sorted({*_READERS, *_HOMES}))
-        raise FormatError("kind-unknown", f"{kind!r} is not a kind of question that this version knows: {known}.")
-    return _READERS[kind](data)
 
 
 def spread(low: float, high: float, width: int) -> Range:

@@ -26,7 +26,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import numpy as np
@@ -36,10 +36,15 @@ from ... import validation
 from ...errors import ConfideError, FormatError
 from ...mdp import Spec
 from ...privacy import Sensitivity
-from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, only, register
+from .kind import Kind, by_trust, register
+from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, only
+
+if TYPE_CHECKING:
+    from ..design import Design
 
 KIND = "returns"
 FORMAT = "confide.returns-question/2"
+RELEASE_FORMAT = "confide.returns/1"
 EACH = 1 / 4
 """e, what the count of one episode is worth."""
 
@@ -165,4 +170,62 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
         return 4 * self.points * total, 4 * self.squares * square, count * self.points**2
 
 
-register(KIND, ReturnsQuestion.from_bytes)
+@dataclass(frozen=True)
+class ReturnsRelease:
+    """Sums over all episodes of g and g^2, where g is a return minus the middle of [low, high], and how many episodes; with noise
+    of these deviations.
+
+    users: how many people; most: how many episodes each may have. low, high: between which every return lies, in sums of rewards in
+    [0, 1].
+    """
+
+    users: int
+    most: int
+    low: float
+    high: float
+    centred: float
+    squares: float
+    episodes: float
+    noise: tuple[float, float, float]
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        numbers = [self.low, self.high, self.centred, self.squares, self.episodes, list(self.noise)]
+        return bytes(msgpack.packb([RELEASE_FORMAT, self.users, self.most, *numbers]))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ReturnsRelease:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            name, users, most, *numbers = msgpack.unpackb(data, max_array_len=16, max_str_len=64)
+            if name != RELEASE_FORMAT:
+                raise ValueError(f"its format is {name!r}, not {RELEASE_FORMAT!r}")
+            low, high, *sums, noise = numbers
+            centred, squares, episodes = (validation.number("returns", value) for value in sums)
+            first, second, third = (validation.number("noise", value) for value in noise)
+            people, most_episodes = validation.integer("users", users, 0), validation.integer("episodes", most, 1)
+            least = validation.number("returns", low)
+            largest = least + validation.positive("range of returns", validation.number("returns", high) - least)
+            return cls(people, most_episodes, least, largest, centred, squares, episodes, (first, second, third))
+        except (ConfideError, ValueError, TypeError, IndexError, OverflowError, msgpack.UnpackException) as error:
+            raise FormatError(
+                "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+            ) from error
+
+
+class ReturnsKind(Kind[ReturnsQuestion, ReturnsRelease]):
+    """Three sums over a whole log, at a curator."""
+
+    name = KIND
+    answered = by_trust(central=("laplace", "gaussian"))
+
+    def read(self, data: bytes) -> ReturnsQuestion:
+        """The question that wrote these bytes."""
+        return ReturnsQuestion.from_bytes(data)
+
+    def read_release(self, data: bytes, design: Design) -> ReturnsRelease:
+        """Read what `to_bytes` wrote."""
+        return ReturnsRelease.from_bytes(data)
+
+
+RETURNS = register(ReturnsKind())

@@ -10,15 +10,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import msgpack
 import numpy as np
 
-from ...errors import PrivacyError
+from ... import validation
+from ...errors import ConfideError, FormatError, PrivacyError
+from ...mdp import Spec
 from ...mdp.critic import Critic
 from ...privacy import Sensitivity
-from .gram import TARGET_BITS, GramForm
-from .question import Pooled, Range, marked, register, spread
+from ..design import Design
+from .gram import TARGET_BITS, GramForm, unpacked
+from .kind import Kind, by_trust, register
+from .question import Pooled, Range, marked, spread
 
 KIND = "worth"
+FORMAT = "confide.worth/1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +42,21 @@ class WorthForm(Pooled):
     def assumptions(self) -> tuple[str, ...]:
         """The assumptions of the Gram sums."""
         return self.gram.assumptions
+
+    @property
+    def spec(self) -> Spec:
+        """The sizes of the problem: its horizon, with one state and one action."""
+        return Spec(1, 1, self.gram.horizon)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing is remarked on."""
+        return ()
+
+    @property
+    def categories(self) -> int:
+        """0: messages name no category."""
+        return 0
 
     @property
     def cells(self) -> int:
@@ -86,8 +107,47 @@ class WorthForm(Pooled):
         return marked(self.gram.digest, 0x08)
 
 
-def _read(data: bytes) -> WorthForm:
-    return WorthForm(GramForm.from_bytes(data))
+@dataclass(frozen=True, eq=False)
+class WorthRelease:
+    """Sums over `users` people of what they earned, and of V_1 at their first state, with noise of deviation `noise`."""
+
+    users: int
+    returned: float
+    promised: float
+    noise: float
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        return bytes(msgpack.packb([FORMAT, self.users, self.returned, self.promised, self.noise]))
 
 
-register(KIND, _read)
+def worth_from_bytes(data: bytes) -> WorthRelease:
+    """Read what `to_bytes` wrote about what people earned; refuse anything else."""
+    try:
+        name, users, *numbers = unpacked(data)
+        if name != FORMAT:
+            raise ValueError(f"it is {name!r}")
+        returned, promised, noise = (validation.number("worth", value) for value in numbers)
+        return WorthRelease(validation.integer("users", users, 1), returned, promised, noise)
+    except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
+        raise FormatError(
+            "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+        ) from error
+
+
+class WorthKind(Kind[WorthForm, WorthRelease]):
+    """Two sums over a whole log, at a curator."""
+
+    name = KIND
+    answered = by_trust(central=("gaussian",))
+
+    def read(self, data: bytes) -> WorthForm:
+        """The question that wrote these bytes: those of the Gram questions."""
+        return WorthForm(GramForm.from_bytes(data))
+
+    def read_release(self, data: bytes, design: Design) -> WorthRelease:
+        """Read what `to_bytes` wrote."""
+        return worth_from_bytes(data)
+
+
+WORTH = register(WorthKind())

@@ -6,7 +6,7 @@ from ...loading import on_first_use
 
 if TYPE_CHECKING:
     from .books import Book, ReportBook, open_book
-    from .release import CountRelease, Counts, Estimates, Radius, unpack
+    from .release import CountRelease, Counts, Estimates, Radius
     from .report import Report
     from .shuffler import ShuffledSums, Shuffler, Submission
     from .sums import Sum
@@ -24,7 +24,6 @@ __all__ = [
     "Submission",
     "Sum",
     "open_book",
-    "unpack",
 ]
 
 _HOMES = {
@@ -40,7 +39,6 @@ _HOMES = {
     "Submission": "shuffler",
     "Sum": "sums",
     "open_book": "books",
-    "unpack": "release",
 }
 
 __getattr__ = on_first_use(__name__, _HOMES)

@@ -6,12 +6,11 @@ those of shufflers. A curator's books, which hold episodes, are opened by `priva
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...errors import FormatError, InvalidInput
-from ...privacy.guarantee import LOCAL
 from ..design import Design
+from ..trusts.trust import find
 from .reading import release_of
 from .report import Report, check_many
 from .sums import Sum
@@ -104,28 +103,6 @@ def check_question(design: Design, report: Report, question: Any) -> None:
         )
 
 
-ReportBookOpener = Callable[[Design], Book]
-
-_OPENERS: dict[str, ReportBookOpener] = {}
-
-
-def register(trust: str, opener: ReportBookOpener) -> None:
-    """Enter the function that opens the books of a trust model whose messages are reports."""
-    _OPENERS[trust] = opener
-
-
 def open_book(design: Design) -> Book:
     """An empty book for a design whose messages are reports."""
-    from . import shuffler
-
-    _ = shuffler
-    opener = _OPENERS.get(design.trust)
-    if opener is None:
-        raise InvalidInput(
-            "messages-are-episodes",
-            f"Under trust {design.trust!r} messages are episodes, which only a curator may hold: privatizers.open_book.",
-        )
-    return opener(design)
-
-
-register(LOCAL, ReportBook)
+    return find(design.trust).open_book(design)

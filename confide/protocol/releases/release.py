@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...privacy import Guarantee
-from ..kinds.counts import CENTRED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
-from ..laws import BATCHES as BATCHES
-from ..laws import PEOPLES as PEOPLES
-from ..reading import NO_NOISE as NO_NOISE
-from ..reading import Noise as Noise
-from ..reading import visits_apart, weight_of_halves
+
+if TYPE_CHECKING:
+    from ..kinds.counts import CountQuestion
 
 Array = NDArray[np.float64]
+
+CURATORS, PEOPLES, BATCHES = 0.0, 1.0, 2.0
+"""Whose noise it is: one curator's; everybody's own, and so independent from person to person; or that and as much as a batch
+needs, so that later people have less of it than earlier ones where batches widen.
+"""
+
+
+class Noise(NamedTuple):
+    """The noise of a release, for learners that are Bayesian about it.
+
+    own: 1 if everybody's noise is their own, 2 if batches that widen need less and less of it, 0 if it is one curator's.
+    transitions, centred: variance of a cell of transitions, and of centred rewards. luck: by how much the luck of the people
+    who were heard exceeds that of all. visits: variance of a pair's visits.
+    """
+
+    own: float
+    transitions: float
+    centred: float
+    luck: float
+    visits: float
+
+
+NO_NOISE = Noise(0.0, 0.0, 0.0, 1.0, 0.0)
+"""Exact counts: no noise was added."""
 
 
 NOBODY = np.zeros((0, 0, 0))
@@ -112,12 +133,12 @@ class CountRelease:
     @property
     def visits_apart(self) -> float | None:
         """By what the noise of visits that are read apart from transitions exceeds that of a cell; None where they are sums."""
-        return visits_apart(self.question)
+        return self.question.visits_apart
 
     @property
     def reward_centre(self) -> float:
         """c, at which rewards are centred: 0 where they are asked for as they are."""
-        return self.question.centre if CENTRED in self.question.parts else 0.0
+        return self.question.reward_centre
 
     @property
     def estimates(self) -> Estimates:
@@ -130,31 +151,3 @@ class CountRelease:
         from .release_bytes import to_bytes
 
         return to_bytes(self)
-
-
-def unpack(question: CountQuestion, cells: Array) -> Counts:
-    """From the flat vector of a question's cells, in counts, to the arrays a learner works with.
-
-    What was not asked for is derived: visits are rows of transitions, averaged with twice the half visits where those are told;
-    rewards are centred rewards plus c times the visits; and squares are rewards (exactly so for rewards of 0 and 1, which rounding
-    to one level makes them).
-    """
-    layers, states, actions = question.spec.layers, question.spec.states, question.spec.actions
-    parts = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
-    transitions = np.zeros((layers, states, actions, question.followed))
-    rows = np.zeros((layers, states, actions))
-    if TRANSITIONS in parts:
-        moves = parts[TRANSITIONS]
-        transitions[: len(moves)] = moves[..., :states]
-        rows[: len(moves)] = moves.sum(axis=-1)
-    if HALVES in parts:
-        weight = weight_of_halves(question)
-        rows = (1 - weight) * rows + weight * 2 * parts[HALVES]
-    visits = parts.get(VISITS, rows)
-    rewards = parts.get(
-        REWARDS, parts[CENTRED] + question.centre * visits if CENTRED in parts else np.zeros_like(visits)
-    )
-    squares = parts.get(SQUARES, rewards)
-    return Counts(
-        np.ascontiguousarray(visits), np.ascontiguousarray(rewards), np.ascontiguousarray(squares), transitions
-    )

@@ -18,8 +18,7 @@ from ... import validation
 from ...errors import ConfideError, FormatError
 from ...privacy import Guarantee
 from ..kinds import CountQuestion
-from ..reading import Noise
-from .release import CountRelease, Counts, Radius
+from .release import CountRelease, Counts, Noise, Radius
 
 FORMAT = "confide.release/1"
 FILE_FORMAT = "confide.releases/1"

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from ...errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee
-from ...privacy.guarantee import SHUFFLE
 from ..design import Design
-from .books import as_report, check_question, register
+from .books import as_report, check_question
 from .reading import release_about
 from .report import Report
 from .sums import Sum
@@ -276,7 +275,4 @@ def read_sums(design: Design, cover: Cover) -> Any:
 
 def _estimate(design: Design, total: Sum) -> NDArray[np.float64]:
     mechanism = design.devices[total.level]
-    return design.reading.estimate(design.question, mechanism, total.cells.astype(np.float64), total.people)
-
-
-register(SHUFFLE, ShuffleBook)
+    return design.kind.estimate(design.question, mechanism, total.cells.astype(np.float64), total.people)

@@ -8,9 +8,8 @@ drawn on every cell that anybody could fill; cells that public knowledge rules o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +21,15 @@ from ...mechanisms.gaussian import ROUNDING, Gaussian, grid_for, sigma_for
 from ...mechanisms.laplace import Laplace
 from ...privacy import Act, Guarantee, Sensitivity, compose, keeps
 from ...privacy.guarantee import CENTRAL
-from ..design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
+from ..design import AUTO, PAPER, Design, Request, check_noise
 from ..kinds import CountQuestion, bandit, budgeted, counts, returns, worth
 from ..kinds.budgeted import BudgetedQuestion
 from ..kinds.counts import TRANSITIONS
+from ..kinds.kind import DesignMaker
 from ..laws import CURATORS, Law, PeoplesNoise
 from ..papers import printed
 from .budgets import lowers
+from .trust import People, Trust, register
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 MECHANISMS = (AUTO, GAUSSIAN, LAPLACE)
@@ -127,25 +128,33 @@ def std(design: Design) -> float:
     return math.sqrt(design.mechanism.variance())
 
 
-def _law(design: Design, people: NDArray[Any]) -> Law:
-    """One draw by the curator, however many people there are."""
-    return PeoplesNoise(design.mechanism, np.ones(people.shape), own=CURATORS)
+class CentralTrust(Trust):
+    """A curator holds everybody's episodes, and releases once."""
+
+    name = CENTRAL
+    attack = CENTRAL
+    episodes = True
+    mechanisms = (GAUSSIAN, LAPLACE)
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        """All that is counted or summed over a data set."""
+        return dict.fromkeys((counts.KIND, budgeted.KIND, bandit.KIND, returns.KIND, worth.KIND), _alone)
+
+    def law(self, design: Design, people: People) -> Law:
+        """One draw by the curator, however many people there are."""
+        return PeoplesNoise(design.mechanism, np.ones(people.shape), own=CURATORS)
+
+    def assumptions(self, design: Design) -> tuple[str, ...]:
+        """Those of the question, and that the curator answers once."""
+        return (
+            *design.question.assumptions,
+            "the curator keeps the episodes to itself; each question is answered once",
+        )
+
+    def check(self, design: Design) -> None:
+        """Refuse noise that does not belong to the question; Gram sums have noise of their own, made with their form."""
+        if not design.kind.own_noise:
+            check_noise(design, "randomize", design.mechanism)
 
 
-def _devices(design: Design) -> tuple[Any, ...]:
-    return ()
-
-
-def _assumptions(design: Design) -> tuple[str, ...]:
-    return (*design.question.assumptions, "the curator keeps the episodes to itself; each question is answered once")
-
-
-def _check(design: Design) -> None:
-    """Gram sums have noise of their own, made with their form."""
-    if hasattr(design.question, "width"):
-        check_noise(design, "randomize", design.mechanism)
-
-
-register_trust(Trust(CENTRAL, _law, _devices, _assumptions, check=_check))
-for _kind in (counts.KIND, budgeted.KIND, bandit.KIND, returns.KIND, worth.KIND):
-    register_maker(_kind, CENTRAL, _alone)
+register(CentralTrust())

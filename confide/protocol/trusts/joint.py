@@ -1,31 +1,32 @@
-"""The joint trust model, a curator who learns online: continual counters over public batches; and none: the same, exact."""
+"""The joint trust model, a curator who learns online: continual counters over public batches."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import STATIONARY
 from ...mechanisms.buffered import BufferedToeplitzCounter
 from ...mechanisms.counter import LARGEST_TOTAL, Counter
-from ...mechanisms.exact import ExactCounter
 from ...mechanisms.gaussian import FINE, grid_for, sigma_for
 from ...mechanisms.toeplitz import ToeplitzCounter, square_root_coefficients
 from ...mechanisms.tree import TreeCounter
 from ...privacy import Act, Guarantee
-from ...privacy.guarantee import JOINT, NONE
-from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
+from ...privacy.guarantee import JOINT
+from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, check_noise
 from ..kinds import CountQuestion, counts
 from ..kinds.budgeted import BudgetedQuestion
+from ..kinds.counts import average_visits
+from ..kinds.kind import DesignMaker
 from ..laws import CounterNoise, Law
-from ..reading import average_visits
 from .budgets import budgeted_form
 from .local_counts import least_scale, printed_noise, rule_of, tight_form
+from .trust import People, Trust, register
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
 # Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one.
@@ -109,42 +110,47 @@ def _finest(question: Any, users: int) -> float:
     return most / LARGEST_TOTAL
 
 
-def design_open(request: Request) -> Design:
-    """The design without privacy: exact counts."""
-    counter = ExactCounter(request.schedule.releases, 1 / request.question.resolution)
-    return request.design(request.question, Act(counter, request.question.price()), calibration="none")
+class CountedTrust(Trust):
+    """A curator's running sums over public batches: what joint trust and none have in common."""
+
+    episodes = True
+    continual = True
+
+    def law(self, design: Design, people: People) -> Law:
+        """The noise of a release. One about nobody is before the first; one about more than are due is as noisy as the next."""
+        after = np.searchsorted(design.schedule.ends, people) + 1
+        return CounterNoise(design.mechanism, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
+
+    def check(self, design: Design) -> None:
+        """Refuse a mechanism that is no counter where one is needed; without a promise Gram sums need none."""
+        if design.kind.own_noise:
+            return
+        check_noise(design, "next", design.mechanism)
+        most = design.schedule.users * design.question.range.furthest
+        if design.requested.private and most > LARGEST_TOTAL * design.mechanism.grid:
+            raise InvalidInput(
+                "joint-grid-fine",
+                f"On a grid of {design.mechanism.grid:g} what some people do could be too large to count, and the refusal would "
+                "tell. Make it coarser.",
+            )
 
 
-def _law(design: Design, people: NDArray[Any]) -> Law:
-    """The noise of a release. One about nobody is before the first; one about more than are due is as noisy as the next."""
-    after = np.searchsorted(design.schedule.ends, people) + 1
-    return CounterNoise(design.mechanism, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
+class JointTrust(CountedTrust):
+    """A curator learns online: what others see of a person are the policies."""
+
+    name = JOINT
+    attack = JOINT
+    scheduled = True
+    mechanisms = MECHANISMS
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        """Counts, under a continual counter."""
+        return {counts.KIND: design_joint}
+
+    def assumptions(self, design: Design) -> tuple[str, ...]:
+        """Those of the question, that batches are public, and that the curator tells nobody."""
+        first, *rest = design.question.assumptions
+        return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
 
 
-def _devices(design: Design) -> tuple[Any, ...]:
-    return ()
-
-
-def _assumptions(design: Design) -> tuple[str, ...]:
-    first, *rest = design.question.assumptions
-    return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
-
-
-def _check(design: Design) -> None:
-    """Refuse a mechanism that is no counter where one is needed; without a promise Gram sums need none."""
-    if not hasattr(design.question, "width"):
-        return
-    check_noise(design, "next", design.mechanism)
-    most = design.schedule.users * design.question.range.furthest
-    if design.requested.private and most > LARGEST_TOTAL * design.mechanism.grid:
-        raise InvalidInput(
-            "joint-grid-fine",
-            f"On a grid of {design.mechanism.grid:g} what some people do could be too large to count, and the refusal would tell. "
-            "Make it coarser.",
-        )
-
-
-register_trust(Trust(JOINT, _law, _devices, _assumptions, scheduled=True, check=_check))
-register_trust(Trust(NONE, _law, _devices, lambda design: (), check=_check))
-register_maker(counts.KIND, JOINT, design_joint)
-register_maker(counts.KIND, NONE, design_open)
+register(JointTrust())

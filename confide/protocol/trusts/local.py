@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...privacy.guarantee import LOCAL
-from ..design import Design, Trust, check_noise, register_trust
+from ..design import Design, check_noise
+from ..kinds.kind import DesignMaker
+from .trust import People, Trust, register
+
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..laws import Law
+    from ..releases.books import Book
 
 LARGEST = 2.0**46
 """The most that an honest device sends in one cell, in grids: sums of many reports, and floats, then hold it exactly."""
@@ -17,29 +24,56 @@ LARGEST = 2.0**46
 DEVICES_DRAW = "every device draws its own noise and sends one report once"
 
 
-def _law(design: Design, people: NDArray[Any]) -> Any:
-    from ..laws import PeoplesNoise
+class LocalTrust(Trust):
+    """Devices randomise, and a server adds up what anybody may see."""
 
-    return PeoplesNoise(design.mechanism, people.astype(np.float64))
+    name = LOCAL
+    attack = LOCAL
+    mechanisms = (
+        "laplace",
+        "gaussian",
+        "randomised-response",
+        "bounded",
+        *("unary", "k-ary", "subset"),
+        *("asked-unary", "asked-k-ary", "asked-subset"),
+    )
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        """Counts, by the mechanism that adds least."""
+        from .local_counts import design_local
+
+        return {"counts": design_local}
+
+    def law(self, design: Design, people: People) -> Law:
+        """Everybody's own noise."""
+        from ..laws import PeoplesNoise
+
+        return PeoplesNoise(design.mechanism, people.astype(np.float64))
+
+    def devices(self, design: Design) -> tuple[Randomizer, ...]:
+        """One report, by the design's mechanism."""
+        return (design.mechanism,)
+
+    def assumptions(self, design: Design) -> tuple[str, ...]:
+        """Those of the question, and that devices draw their noise."""
+        return (*design.question.assumptions, DEVICES_DRAW)
+
+    def check(self, design: Design) -> None:
+        """Refuse noise that does not belong to the question, and reports that could be too large to add up."""
+        check_noise(design, "randomize", design.mechanism)
+        from ..releases.report import reach_of
+
+        if design.question.range.furthest + reach_of(design.mechanism) > LARGEST * design.mechanism.grid:
+            raise InvalidInput(
+                "local-grid-fine",
+                f"On a grid of {design.mechanism.grid:g} numbers of reports are too large. Make it coarser.",
+            )
+
+    def open_book(self, design: Design) -> Book:
+        """A server's aggregate, which may be closed at any time."""
+        from ..releases.books import ReportBook
+
+        return ReportBook(design)
 
 
-def _devices(design: Design) -> tuple[Any, ...]:
-    return (design.mechanism,)
-
-
-def _assumptions(design: Design) -> tuple[str, ...]:
-    return (*design.question.assumptions, DEVICES_DRAW)
-
-
-def _check(design: Design) -> None:
-    check_noise(design, "randomize", design.mechanism)
-    from ..releases.report import reach_of
-
-    if design.question.range.furthest + reach_of(design.mechanism) > LARGEST * design.mechanism.grid:
-        raise InvalidInput(
-            "local-grid-fine",
-            f"On a grid of {design.mechanism.grid:g} numbers of reports are too large. Make it coarser.",
-        )
-
-
-register_trust(Trust(LOCAL, _law, _devices, _assumptions, check=_check))
+register(LocalTrust())

@@ -16,21 +16,21 @@ from ...mechanisms.randomizer import Randomizer
 from ...mechanisms.unary import KARY, SUBSET, UNARY, SampledStep
 from ...privacy import Act, Guarantee, Sensitivity, settled
 from ...privacy.guarantee import LOCAL
-from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, register_maker
-from ..kinds import CountQuestion, StepQuestion, counts
+from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request
+from ..kinds import CountQuestion, StepQuestion, find
 from ..kinds.asked import AskedQuestion
 from ..kinds.categories import CategoryQuestion
 from ..kinds.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ..papers import Printed, fairest, printed, transitions_widened
-from ..reading import reading
 from .budgets import budgeted_form
+from .local import LocalTrust
 
 RESPONSE = "randomised-response"
 ENCODINGS = {"unary": UNARY, "k-ary": KARY, "subset": SUBSET}
 ASKED = "asked-"
 """The prefix of a mechanism's name if devices are asked about a pair, not about a step."""
 CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
-MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *CATEGORIES)
+MECHANISMS = LocalTrust.mechanisms
 MOST_NAMED = 1 << 14
 """`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
 
@@ -52,7 +52,7 @@ def design_local(request: Request) -> Design:
         if chosen:
             options = [option for option in options if request.can(*option[:2]) and not _slow(option[1])]
         form, mechanism, remarks = min(
-            options, key=lambda option: reading(option[0].kind).backup_variance(option[0], option[1])
+            options, key=lambda option: find(option[0].kind).backup_variance(option[0], option[1])
         )
         return request.design(form, Act(mechanism, form.price()), remarks=remarks)
     name = "laplace" if name == AUTO else name
@@ -164,6 +164,3 @@ def least_scale(size: Sensitivity, epsilon: float, times: int = 1) -> float:
     """The least scale b with times l1/b <= epsilon, in floats."""
     change = times * size.l1
     return settled(change / epsilon, lambda scale: change / scale <= epsilon, math.inf)
-
-
-register_maker(counts.KIND, LOCAL, design_local)

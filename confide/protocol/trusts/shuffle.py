@@ -24,12 +24,12 @@ it; so whatever one release promises, two do not. To a learner the permutation m
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ... import validation
 from ...errors import InvalidInput
@@ -41,15 +41,22 @@ from ...privacy.crowds import calibrated, smallest_crowd, with_local
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...privacy.schedule import STEADY
 from ...privacy.shuffling import ShuffledCrowd, shuffled_loss
-from ..design import AUTO, PAPER, SOUND, Design, Request, Trust, check_noise, register_maker, register_trust
+from ..design import AUTO, PAPER, SOUND, Design, Request, check_noise
 from ..kinds import CountQuestion, StepQuestion, asked, counts
 from ..kinds.asked import AskedQuestion
 from ..kinds.bits import BitQuestion
-from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS
-from ..laws import BATCHES, PEOPLES, Law, PeoplesNoise, SumsNoise
-from ..reading import average_visits, reading
+from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS, average_visits
+from ..kinds.kind import DesignMaker
+from ..laws import Law, PeoplesNoise, SumsNoise
+from ..releases.release import BATCHES, PEOPLES
 from ..shuffled_obi import BITS_A_STEP, PAPER_NAME, claimed_epsilon, printed_bit_epsilon
 from .mixing import BEYOND, Mixing, people_in_sum
+from .trust import People, ReportMaker, Trust, register
+
+if TYPE_CHECKING:
+    from ...mechanisms.randomizer import Randomizer
+    from ..releases.books import Book
+    from ..releases.shuffler import Submission
 
 BITS, STEP = "shuffled-bits", "shuffled-step"
 MECHANISMS = (BITS, STEP)
@@ -97,9 +104,7 @@ def design_shuffle(request: Request) -> Design:
             designs.append(design)
     if not designs:
         raise refused[0]
-    return min(
-        designs, key=lambda design: reading(design.question.kind).backup_variance(design.question, design.devices[0])
-    )
+    return min(designs, key=lambda design: design.kind.backup_variance(design.question, design.devices[0]))
 
 
 def first_batch(spec: Spec, promise: Guarantee, users: int) -> int:
@@ -271,17 +276,6 @@ def _mixing(design: Design) -> Mixing:
     return design.mixing
 
 
-def _law(design: Design, people: NDArray[Any]) -> Law:
-    """The noise of the full batches among so many people; in a tree, of the nodes of the binary digits of their number."""
-    mixing = _mixing(design)
-    full = people.astype(np.int64) // mixing.batch
-    if len(design.devices) == 1:
-        return noise_of_sums(design, [full * float(mixing.batch)])
-    return noise_of_sums(
-        design, [mixing.covered(level, full) * float(mixing.batch) for level in range(len(design.devices))]
-    )
-
-
 def noise_of_sums(design: Design, people: Sequence[ArrayLike]) -> Law:
     """The noise of the sums of every level, over so many people each."""
     own = BATCHES if _mixing(design).widening else PEOPLES
@@ -290,46 +284,76 @@ def noise_of_sums(design: Design, people: Sequence[ArrayLike]) -> Law:
     return SumsNoise(design.devices, people, own)
 
 
-def _devices(design: Design) -> tuple[Any, ...]:
-    devices: tuple[Any, ...] = design.mechanism.on_device()
-    return devices
+class ShuffleTrust(Trust):
+    """Devices randomise, shufflers add up full batches, and a server sees their sums."""
+
+    name = SHUFFLE
+    attack = SHUFFLE
+    scheduled = True
+    mechanisms = MECHANISMS
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        """Counts, in bits or by a sampled step."""
+        return {counts.KIND: design_shuffle}
+
+    def law(self, design: Design, people: People) -> Law:
+        """The noise of the full batches among so many people; in a tree, of the nodes of the binary digits of their number."""
+        mixing = _mixing(design)
+        full = people.astype(np.int64) // mixing.batch
+        if len(design.devices) == 1:
+            return noise_of_sums(design, [full * float(mixing.batch)])
+        return noise_of_sums(
+            design, [mixing.covered(level, full) * float(mixing.batch) for level in range(len(design.devices))]
+        )
+
+    def devices(self, design: Design) -> tuple[Randomizer, ...]:
+        """One randomised report to the shuffler of each level."""
+        devices: tuple[Randomizer, ...] = design.mechanism.on_device()
+        return devices
+
+    def assumptions(self, design: Design) -> tuple[str, ...]:
+        """The assumptions of the sums' promise; that of the devices rests on the last three alone."""
+        mixing = _mixing(design)
+        batch, honest = mixing.batch, mixing.honest_in(mixing.batch)
+        half = honest // 2
+        nodes = f", and one of each of up to {len(design.devices) - 1} larger nodes" if mixing.tree else ""
+        later = (
+            f"; later batches are up to {1 << len(design.devices) - 1} times as large, with as large a share"
+            if mixing.widening
+            else ""
+        )
+        return (
+            "the shuffler gives out nothing but sums of full batches, and does not work with the server",
+            f"at least {honest:,} of the {batch:,} people of a batch are honest{later}; "
+            f"with {half:,} of them {remaining(design, half)} is left",
+            f"each person is in one batch{nodes}; nobody acts on sums of their own batch; a short last batch is held",
+            *design.question.assumptions,
+            "every device draws its own noise and sends each report once",
+        )
+
+    def further(self, design: Design) -> tuple[Guarantee, ...]:
+        """What devices keep by themselves."""
+        return (local_guarantee(design),)
+
+    def check(self, design: Design) -> None:
+        """Refuse a design whose crowds are larger than its batches."""
+        _check(design)
+
+    def local_guarantee(self, design: Design) -> Guarantee:
+        """The guarantee that each device keeps by itself, whoever the shuffler works with."""
+        return local_guarantee(design)
+
+    def open_book(self, design: Design) -> Book:
+        """All shufflers of a design, and the sums of theirs that a server keeps."""
+        from ..releases.shuffler import ShuffleBook
+
+        return ShuffleBook(design)
+
+    def addressed(self, design: Design, batch: int, report: ReportMaker) -> tuple[Submission, ...]:
+        """One report to each of the shufflers of a person's group, flipped afresh."""
+        from ..releases.shuffler import Submission
+
+        return tuple(Submission(first, report(level)) for first, level in design.batches_of(batch))
 
 
-def _assumptions(design: Design) -> tuple[str, ...]:
-    """The assumptions of the sums' promise; that of the devices rests on the last three alone."""
-    mixing = _mixing(design)
-    batch, honest = mixing.batch, mixing.honest_in(mixing.batch)
-    half = honest // 2
-    nodes = f", and one of each of up to {len(design.devices) - 1} larger nodes" if mixing.tree else ""
-    later = (
-        f"; later batches are up to {1 << len(design.devices) - 1} times as large, with as large a share"
-        if mixing.widening
-        else ""
-    )
-    return (
-        "the shuffler gives out nothing but sums of full batches, and does not work with the server",
-        f"at least {honest:,} of the {batch:,} people of a batch are honest{later}; "
-        f"with {half:,} of them {remaining(design, half)} is left",
-        f"each person is in one batch{nodes}; nobody acts on sums of their own batch; a short last batch is held",
-        *design.question.assumptions,
-        "every device draws its own noise and sends each report once",
-    )
-
-
-def _further(design: Design) -> tuple[Guarantee, ...]:
-    return (local_guarantee(design),)
-
-
-register_trust(
-    Trust(
-        SHUFFLE,
-        _law,
-        _devices,
-        _assumptions,
-        scheduled=True,
-        further=_further,
-        check=_check,
-        local_guarantee=local_guarantee,
-    )
-)
-register_maker(counts.KIND, SHUFFLE, design_shuffle)
+register(ShuffleTrust())

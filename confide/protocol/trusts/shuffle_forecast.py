@@ -11,7 +11,7 @@ from ...mdp import Spec
 from ...privacy import Shuffle
 from ...privacy.crowds import solve
 from ...privacy.shuffling import ShuffledCrowd
-from ..kinds import CountQuestion, StepQuestion, steps
+from ..kinds import CountQuestion, StepQuestion, step
 from ..kinds.bits import BitQuestion
 from ..kinds.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS
 from .mixing import HONEST, Mixing, people_in_sum
@@ -54,8 +54,8 @@ def shuffle_forecast(
     counts = CountQuestion(spec, last=DROPPED, levels=reward_bits)
     forecasts = [_forecast(BitQuestion(counts), delta, epsilon, batch, local_epsilon, honest)]
     if reward_bits == 1:
-        step = StepQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
-        forecasts.append(_forecast(step, delta, epsilon, batch, local_epsilon, honest))
+        sampled = StepQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
+        forecasts.append(_forecast(sampled, delta, epsilon, batch, local_epsilon, honest))
     return tuple(forecasts)
 
 
@@ -68,7 +68,7 @@ def _forecast(
     honest: float,
 ) -> ShuffleForecast:
     """The forecast for one kind of report."""
-    spec, changed, sampled = question.spec, round(question.price().l1), question.kind == steps.KIND
+    spec, changed, sampled = question.spec, round(question.price().l1), question.kind == step.KIND
     missing = SET_ASIDE * delta if sampled and spec.layers > 1 else 0.0
     if batch is None and epsilon is not None and local is not None:
         if local <= epsilon:

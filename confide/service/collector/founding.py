@@ -135,7 +135,7 @@ class ServiceChoices:
     def _mixture_problem(self) -> Any:
         """The family of a learner of linear mixtures, whose question carries the value function of its round."""
         from ...learning.planning.value_targeted import value_ranges
-        from ...protocol.kinds.mixture_design import MixtureProblem
+        from ...protocol.kinds.mixture import MixtureProblem
 
         if self.promise.trust != LOCAL:
             raise InvalidInput(

@@ -11,8 +11,8 @@ import msgpack
 from ...errors import FormatError
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.design import Design
-from ...protocol.reading import Noise
 from ...protocol.releases import ReportBook, Sum, release_bytes
+from ...protocol.releases.release import Noise
 from ...protocol.releases.shuffler import ShuffledSums, read_sums
 
 RoundReader = Callable[[Design, bytes, bytes], tuple[bytes, Any]]
@@ -53,8 +53,8 @@ def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]
     totals[batch.level].merge(batch)
     release = read_sums(design, tuple(ShuffledSums(at, at + 1, total) for at, total in enumerate(totals)))
     law = noise_of_sums(design, [float(total.users) for total in totals])
-    radii = design.reading.radii(design.question, law, design.release_failure, design.possible)
-    noise = Noise(*design.reading.noise(design.question, law).tolist())
+    radii = design.kind.radii(design.question, law, design.release_failure, design.possible)
+    noise = Noise(*design.kind.noise(design.question, law).tolist())
     return _packed(totals), replace(release, radius=type(release.radius)(*radii.tolist()), noise=noise)
 
 

@@ -29,9 +29,8 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from ...protocol.design import Design
-from ...protocol.kinds import asked, bits, budgeted, counts, steps
-from ...protocol.kinds.counts import CENTRED, COUNTED, REWARDS, VISITS
-from ...protocol.reading import cells_of_visits
+from ...protocol.kinds import asked, bits, budgeted, counts, step
+from ...protocol.kinds.counts import CENTRED, COUNTED, REWARDS, VISITS, cells_of_visits
 from ...protocol.releases.release import CountRelease
 
 CONFIDENCE = 0.95
@@ -141,5 +140,5 @@ _VARIANCES: dict[str, Any] = {
     counts.KIND: _by_counts,
     bits.KIND: _by_counts,
     budgeted.KIND: _by_counts,
-    steps.KIND: _by_steps,
+    step.KIND: _by_steps,
 }

@@ -13,8 +13,9 @@ from confide.errors import BudgetExceeded, FormatError, InvalidInput
 from confide.lab.environments import linear_mdp, make
 from confide.learning.planning import policy_value
 from confide.privacy import Ledger
+from confide.protocol.kinds import gram
+from confide.protocol.kinds import worth as worth_kind
 from confide.protocol.kinds.gram import VARIANCE, GramForm
-from confide.protocol.releases import gram
 
 HORIZON, PEOPLE = 5, 4000
 
@@ -83,20 +84,20 @@ def test_episodes_may_end_early(tmp_path):
 def test_answers_have_bytes_that_only_fit_their_form(tmp_path):
     fit = learned(tmp_path)
     form = GramForm(linear_mdp.features(), HORIZON, centred=True)
-    answers = [gram.from_bytes(body, form) for name, body in sorted(fit.releases.items()) if name != "worth"]
+    answers = [gram.release_from_bytes(body, form) for name, body in sorted(fit.releases.items()) if name != "worth"]
     assert [(one.question.step, one.question.kind) for one in answers] == form.questions
     assert [one.to_bytes() for one in answers] == [fit.releases[f"gram-{i:04d}"] for i in range(len(answers))]
-    worth = gram.worth_from_bytes(fit.releases["worth"])
+    worth = worth_kind.worth_from_bytes(fit.releases["worth"])
     assert worth.to_bytes() == fit.releases["worth"] and worth.users == PEOPLE
     for body, wanted in (
         (fit.releases["gram-0000"][:-3], form),
         (fit.releases["gram-0000"], GramForm(linear_mdp.features(), 2)),
     ):
         with pytest.raises(FormatError):
-            gram.from_bytes(body, wanted)
+            gram.release_from_bytes(body, wanted)
     for body in (fit.releases["worth"][:-3], fit.releases["gram-0000"], b""):
         with pytest.raises(FormatError):
-            gram.worth_from_bytes(body)
+            worth_kind.worth_from_bytes(body)
 
 
 def test_what_a_linear_fit_says_is_about_the_truth(tmp_path):
@@ -124,7 +125,7 @@ def test_halves_are_asked_apart(tmp_path):
     )
     assert fit.certificate.guarantee.rho == pytest.approx(50.0)
     form = GramForm(linear_mdp.features(), HORIZON, centred=True, split=True)
-    answers = [gram.from_bytes(body, form) for name, body in fit.releases.items() if name != "worth"]
+    answers = [gram.release_from_bytes(body, form) for name, body in fit.releases.items() if name != "worth"]
     assert {one.users for one in answers} == {PEOPLE // 2}
     # Where noise is small, the constant feature's sum tells how many people an answer is about.
     best = np.linalg.lstsq(linear_mdp.features().phi.reshape(200, -1), np.ones(200), rcond=None)[0]

@@ -27,7 +27,7 @@ from confide.learning.planning.practice import practice_of
 from confide.mdp import Spec
 from confide.mdp.knowledge import Knowledge
 from confide.mechanisms.noise import SecureNoise
-from confide.protocol.releases.returns import ReturnsRelease
+from confide.protocol.kinds.returns import ReturnsRelease
 from tests.analysis.fitting.logs import Episode, columns
 from tests.analysis.fitting.test_first_screen import drawn, inside
 

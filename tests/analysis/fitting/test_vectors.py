@@ -22,7 +22,7 @@ from confide.analysis.results.fit import FILES
 from confide.cli import run
 from confide.errors import InvalidInput, PrivacyError, Unfinished
 from confide.learning.learners import Context
-from confide.protocol.releases.gram import GramRelease
+from confide.protocol.kinds.gram import GramRelease
 
 PEOPLE, HORIZON = 3000, 4
 WORDS = ["--learner", "vapvi", "--actions", "2", "--horizon", str(HORIZON), "--state-columns", "x*", "--norm", "1"]
@@ -85,11 +85,12 @@ def test_at_little_noise_the_sums_are_those_of_the_rows(tmp_path):
     """The first Gram matrix released is that of the last step, block by block."""
     data, given = opened(intercept=False), columns()
     fit = learned(tmp_path, data, rho=1e5)
+    from confide.protocol.kinds import gram
+    from confide.protocol.kinds import worth as worth_kind
     from confide.protocol.kinds.gram import GramForm
-    from confide.protocol.releases import gram
 
     form = GramForm(data.vectors.features, HORIZON)
-    answer = gram.from_bytes(fit.releases["gram-0000"], form)
+    answer = gram.release_from_bytes(fit.releases["gram-0000"], form)
     last = given["step"] == HORIZON - 1
     x = np.column_stack([given["x1"], given["x2"]])
     for action in range(2):
@@ -97,7 +98,7 @@ def test_at_little_noise_the_sums_are_those_of_the_rows(tmp_path):
         np.testing.assert_allclose(answer.matrix[action], rows.T @ rows, atol=0.3)
         paid = given["reward"][last & (given["action"] == action)]
         np.testing.assert_allclose(answer.vectors[0, action], paid @ rows, atol=0.3)
-    worth = gram.worth_from_bytes(fit.releases["worth"])
+    worth = worth_kind.worth_from_bytes(fit.releases["worth"])
     assert worth.returned == pytest.approx(given["reward"].sum(), abs=1)
 
 

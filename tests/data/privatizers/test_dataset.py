@@ -17,7 +17,7 @@ from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Central, Guarantee, Joint, Schedule, compose, keeps, rho_of
 from confide.protocol.design import Design, Request
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.reading import reach
+from confide.protocol.kinds.counts import reach
 from confide.protocol.releases import CountRelease, Radius
 from confide.protocol.trusts.central import possible_cells, std, together
 

@@ -19,9 +19,7 @@ from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.privacy import Act, Guarantee, Joint, Local, Schedule, Shuffle
 from confide.protocol.design import Design
-from confide.protocol.kinds.mixture import CENTRED, MixtureQuestion
-from confide.protocol.kinds.mixture_design import MixtureProblem, printed_sigma
-from confide.protocol.releases.mixture import MixtureRadius
+from confide.protocol.kinds.mixture import CENTRED, MixtureProblem, MixtureQuestion, MixtureRadius, printed_sigma
 from confide.protocol.releases.report import limits
 from tests.protocol.making import design
 

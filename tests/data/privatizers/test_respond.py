@@ -23,7 +23,7 @@ from confide.privacy import Act, Guarantee, Local, Schedule, Sensitivity
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
-from confide.protocol.kinds.steps import StepQuestion
+from confide.protocol.kinds.step import StepQuestion
 from confide.protocol.releases import CountRelease, Report, open_book
 from tests.protocol.making import design
 

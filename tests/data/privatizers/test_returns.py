@@ -20,8 +20,7 @@ from confide.learning.planning.practice import practice_of
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.privacy import Schedule
 from confide.protocol.design import Design
-from confide.protocol.kinds.returns import ReturnsQuestion
-from confide.protocol.releases.returns import ReturnsRelease
+from confide.protocol.kinds.returns import ReturnsQuestion, ReturnsRelease
 from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
 from tests.protocol.making import design
 

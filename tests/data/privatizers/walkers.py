@@ -10,7 +10,8 @@ from confide.data.trajectories import Trajectory
 from confide.mdp import Spec
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.budgeted import BudgetedQuestion
-from confide.protocol.releases import Counts, unpack
+from confide.protocol.kinds.counts import unpack
+from confide.protocol.releases import Counts
 
 
 def walk(spec: Spec, rng: np.random.Generator, short: float = 0.0) -> Trajectory:

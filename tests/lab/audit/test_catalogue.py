@@ -10,13 +10,16 @@ import pytest
 from confide.errors import InvalidInput, UnknownName
 from confide.lab.audit import AuditEntry, entries, find
 from confide.lab.audit.alone import ALONE
+from confide.lab.audit.catalogue import requested
 from confide.lab.audit.settings import PROBLEMS, AuditSetting
 from confide.mdp import Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Guarantee, Schedule
-from confide.protocol import tables
+from confide.privacy.guarantee import TRUSTS
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import question
+from confide.protocol.kinds.kind import KINDS, every
+from confide.protocol.trusts import trust as trusts
 from confide.protocol.trusts.mixing import Mixing
 
 FALSE_ALARM = 1e-6
@@ -61,16 +64,22 @@ def test_what_is_quick_is_there() -> None:
     assert {label(entry) for entry in WHOLE} >= QUICK
 
 
+def designed() -> list[tuple[str, str]]:
+    """Which kinds of question can be asked for under which trust model."""
+    by_trusts = [(kind, trust) for trust in TRUSTS for kind in trusts.find(trust).designers()]
+    return [*by_trusts, *((kind.name, trust) for kind in every() if kind.name in KINDS for trust in kind.designers())]
+
+
 def test_every_trust_model_and_mechanism_is_there() -> None:
     """Whatever the tables of designs name, tight and sound; what only fits ask is attacked as a fit."""
     known = {(entry.kind, entry.trust, entry.mechanism, entry.calibration) for entry in entries()}
     fits = {entry.mechanism.partition("/")[0] for entry in entries() if entry.kind == "fit"}
-    for kind, trust in tables.MAKERS:
+    for kind, trust in designed():
         if trust != "none" and kind not in IN_FITS:
-            names = tables.mechanisms(kind, trust) or ("auto",)
+            names = requested(kind, trust) or ("auto",)
             assert {(kind, trust, name, how) for name in names for how in ("tight", "sound")} <= known
-    assert {kind for kind, trust in tables.MAKERS if kind not in PROBLEMS} <= IN_FITS
-    assert fits == {*tables.mechanisms("counts", "central"), "gram"}
+    assert {kind for kind, trust in designed() if kind not in PROBLEMS} <= IN_FITS
+    assert fits == {*requested("counts", "central"), "gram"}
     assert {entry.name for entry in entries()} >= {"fit/gram", "fit/gram/split", "fit/gaussian/h3", "fit/laplace/group"}
     assert {("counts", trust, name, "none") for trust, makers in ALONE.items() for name in makers} <= known
     assert len({(entry.name, entry.calibration) for entry in entries()}) == len(entries())
@@ -89,11 +98,11 @@ def signature(design: Design) -> Signature:
 def made() -> set[Signature]:
     """All that can be had by naming a mechanism or leaving it to auto, with any budget, promise, model and mixing."""
     results: set[Signature] = set()
-    for kind, trust in tables.MAKERS:
+    for kind, trust in designed():
         if trust == "none" or kind in IN_FITS:
             continue
         mixings = (Mixing(10), Mixing(10, reward_bits=2), Mixing(10, tree=True)) if trust == "shuffle" else (None,)
-        names = [name for name in ("auto", *tables.mechanisms(kind, trust)) if name != "bounded"]  # it is slow
+        names = [name for name in ("auto", *requested(kind, trust)) if name != "bounded"]  # it is slow
         promises = (
             Guarantee(trust, 1.0, 0.01),
             *(() if mixings[0] else (Guarantee(trust, 1.0), Guarantee(trust, rho=0.1))),

@@ -16,7 +16,6 @@ from confide.data.privatizers import respond
 from confide.data.trajectories import episode_bytes
 from confide.lab.audit import AuditEntry, Finding, audit, browsers, find
 from confide.lab.audit.browsers import reports
-from confide.lab.audit.curators import packed
 from confide.lab.audit.people import exact_message, pairs
 from confide.lab.audit.sources import SOURCES, source_of
 from confide.mdp import Spec
@@ -108,7 +107,7 @@ def test_a_release_of_a_curator_has_the_noise_that_is_priced(law: str) -> None:
         batches = EpisodeBatches(design)
         batches.take(1, episode_bytes.to_bytes(PERSON, SPEC))
         release = release_bytes.from_bytes(batches.close(1, 1, b"").body)
-        drawn.append(np.rint((packed(design, release) - exact) / counter.grid).astype(np.int64))
+        drawn.append(np.rint((design.kind.packed(release) - exact) / counter.grid).astype(np.int64))
     assert_noise(np.stack(drawn), law, counter.scale / counter.grid)
 
 

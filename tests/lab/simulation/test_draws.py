@@ -23,8 +23,17 @@ from confide.learning.planning.addresses import address_of, generator_at
 from confide.learning.planning.evaluation import occupancy
 from confide.mdp import Policy, Spec
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.kinds.counts import CENTRED, COUNTED, DROPPED, FREE_VISITS, REWARDS, SQUARES, TRANSITIONS, VISITS
-from confide.protocol.releases import unpack
+from confide.protocol.kinds.counts import (
+    CENTRED,
+    COUNTED,
+    DROPPED,
+    FREE_VISITS,
+    REWARDS,
+    SQUARES,
+    TRANSITIONS,
+    VISITS,
+    unpack,
+)
 
 # Seeds are fixed, so these tests do not flicker; a wrong law would fail them with probability close to one.
 FALSE_ALARM = 1e-6

@@ -18,7 +18,7 @@ from confide.lab.simulation.setting import Setting
 from confide.lab.simulation.streams import Streams, spawn, streams
 from confide.mdp import Policy
 from confide.protocol.design import Design
-from confide.protocol.releases import unpack
+from confide.protocol.kinds.counts import unpack
 from tests.everyday import first_of
 
 # Seeds are fixed. If both sides have one law, a Kolmogorov-Smirnov test rejects with this probability.

@@ -15,7 +15,8 @@ from confide.mdp import Model, Spec
 from confide.mdp.knowledge import Knowledge
 from confide.privacy import Guarantee
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.releases import CountRelease, Radius, unpack
+from confide.protocol.kinds.counts import unpack
+from confide.protocol.releases import CountRelease, Radius
 
 STATES, ACTIONS, HORIZON, PEOPLE, FAILURE = 4, 3, 5, 4000, 0.1
 

@@ -16,8 +16,7 @@ from confide.learning.planning.least_squares import factor, forward, raise_eigen
 from confide.learning.planning.value_targeted import problem, value_tops
 from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
 from confide.privacy import Guarantee
-from confide.protocol.kinds.mixture import CENTRED, RAW, UNIT, MixtureForm
-from confide.protocol.releases.mixture import MixtureRadius, MixtureRelease
+from confide.protocol.kinds.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureRadius, MixtureRelease
 
 USERS = 1000
 

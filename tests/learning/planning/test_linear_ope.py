@@ -20,7 +20,7 @@ from confide.privacy import Schedule
 from confide.protocol.design import Request
 from confide.protocol.design import make as design
 from confide.protocol.kinds.gram import TARGET_BITS, VALUE, GramForm
-from confide.protocol.releases.gram import WorthRelease
+from confide.protocol.kinds.worth import WorthRelease
 
 from ..logged_steps import draw_steps
 

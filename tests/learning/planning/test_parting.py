@@ -16,7 +16,8 @@ from confide.mdp import Policy, Spec
 from confide.mdp.knowledge import Knowledge
 from confide.privacy import Guarantee
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.releases import CountRelease, Radius, unpack
+from confide.protocol.kinds.counts import unpack
+from confide.protocol.releases import CountRelease, Radius
 
 SPEC = Spec(50, 12, 4)
 SIGMA, FAILURE = 7.0, 0.05

@@ -16,8 +16,9 @@ from confide.mdp.knowledge import Knowledge
 from confide.mdp.ways import PossibleCells
 from confide.privacy import Guarantee
 from confide.protocol.kinds import CountQuestion
+from confide.protocol.kinds.counts import unpack
 from confide.protocol.releases import CountRelease
-from confide.protocol.releases.release import Radius, unpack
+from confide.protocol.releases.release import Radius
 
 STATES, ACTIONS, HORIZON, SCALE = 7, 3, 5, 0.3
 

@@ -24,9 +24,9 @@ from confide.protocol.kinds.counts import (
     SQUARES,
     TRANSITIONS,
     VISITS,
+    unpack,
 )
 from confide.protocol.kinds.sensitivity import sensitivity
-from confide.protocol.releases import unpack
 
 from .test_bytes import QUESTIONS
 

@@ -17,8 +17,8 @@ from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Joint, Local, Schedule
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.kinds.counts import CENTRED, DROPPED, TRANSITIONS
-from confide.protocol.releases import Radius, Report, ReportBook, Sum, open_book, unpack
+from confide.protocol.kinds.counts import CENTRED, DROPPED, TRANSITIONS, unpack
+from confide.protocol.releases import Radius, Report, ReportBook, Sum, open_book
 from confide.protocol.releases.report import limits
 from tests.protocol.making import design
 

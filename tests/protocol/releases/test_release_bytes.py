@@ -17,8 +17,8 @@ from confide.errors import FormatError
 from confide.mdp import Spec
 from confide.privacy import Central, Guarantee
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.reading import Noise
 from confide.protocol.releases import CountRelease, Counts, Radius
+from confide.protocol.releases.release import Noise
 from confide.protocol.releases.release_bytes import from_bytes, pack_file, to_bytes, unpack_file
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "releases.json").read_text(encoding="utf-8"))
