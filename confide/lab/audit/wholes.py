@@ -113,7 +113,7 @@ def joint_whole(design: Design) -> WholeRun:
             for number in range(ends[release], ends[release + 1]):
                 batches.take(release + 1, episode_bytes.to_bytes(person if number == 0 else other, spec))
             _, body, state = batches.close(release + 1, ends[release + 1] - ends[release], state)
-            seen.append(packed(design, release_bytes.from_bytes(body)))
+            seen.append(design.kind.packed(release_bytes.from_bytes(body)))
         return np.concatenate(seen)
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
@@ -165,7 +165,7 @@ def shuffle_whole(design: Design) -> WholeRun:
         batches, seen, sender = ReportBatches(design), [], person
         for group, people in groups:
             for _ in range(people):
-                message: Any = respond(design, None, sender, noise, batch=group, simulated=True)
+                message = respond(design, None, sender, noise, batch=group, simulated=True)
                 batches.take(group + 1, message[0].report.to_bytes(design))
                 sender = other
             closed = batches.close(group + 1, people, b"")
