@@ -40,7 +40,6 @@ ELSEWHERE = {
     "lab/simulation/stepwise.py": "which node a tree has; whose book the loop stands for",
     "lab/testing/design.py": "what a paper prints keeps no promise",
     "data/trajectories/columns.py": "STEP is the column of steps here",
-    "service/contract/blind_rsa.py": "BITS is the size of a key here",
 }
 
 
