@@ -126,9 +126,10 @@ def key_of(row: Any) -> tuple[str, str, float, int]:
     return row["trust"], row["world"], row["epsilon"], row["people"]
 
 
-def document(result: dict[str, Any], cells_known: int, cells_wanted: int) -> str:
+def document(result: dict[str, Any]) -> str:
     """The page: what was measured, the means, and a row a world."""
     rows = result["rows"]
+    measured_cells = len({key_of(row) for row in rows})
     columns = sorted({(row["trust"], row["epsilon"], row["people"]) for row in rows})
     head = [f"{trust} {epsilon:g}, {people:,}" for trust, epsilon, people in columns]
     lines = [
@@ -137,7 +138,7 @@ def document(result: dict[str, Any], cells_known: int, cells_wanted: int) -> str
         "Regret of the contract that `confide service new` writes, simulated with users who keep arriving (all of them within",
         "30 days) while a batch waits for its deadline and a policy for its publication, divided by the regret of the default of",
         "`confide simulate` before there was one set of choices ([deployed-before.json](deployed-before.json): commit 84297b0, an",
-        f"honest share of one half under shuffling). {cells_known} of {cells_wanted} cells, {SEEDS} seeds each; made by",
+        f"honest share of one half under shuffling). {measured_cells} of {CELLS} cells, {SEEDS} seeds each; made by",
         "`./run deployed --write`, with the intervals in [deployed.json](deployed.json). Goals: a geometric mean of at most",
         f"{MEAN:g}, and no cell above {WORST:g}.",
         "",
@@ -167,13 +168,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kept", type=Path, help="rows that were found, one a line; they are not measured again")
     parser.add_argument("--write", action="store_true", help="put the result into docs/")
     given = parser.parse_args(arguments)
-    known = cells()
-    chosen = [cell for cell in known if not given.quick or cell.people == QUICK_USERS]
+    chosen = [cell for cell in cells() if not given.quick or cell.people == QUICK_USERS]
     kept = given.kept.read_text(encoding="utf-8").splitlines() if given.kept and given.kept.exists() else []
     rows: list[dict[str, Any]] = [json.loads(line) for line in kept]
     done = {key_of(row) for row in rows}
     left = [cell for cell in chosen if key_of(cell._asdict()) not in done]
-    left.sort(key=lambda cell: (cell.people, -len(cell.trust)))  # where something waits first: they are quicker, too
+    left.sort(
+        key=lambda cell: (cell.trust == "local", cell.people)
+    )  # where something waits first: they are quicker, too
     for found in all_measured(left, QUICK_SEEDS if given.quick else SEEDS, given.workers):
         rows += found
         if given.kept:
@@ -188,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
     result = {"rows": rows, **summed_up(rows), "goals": {"mean": MEAN, "worst": WORST}}
     if given.write:
         (DOCS / "deployed.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        (DOCS / "deployed.md").write_text(document(result, len(known), CELLS), encoding="utf-8")
+        (DOCS / "deployed.md").write_text(document(result), encoding="utf-8")
     if given.json:
         print(json.dumps(result, indent=2))
     else:

@@ -1,0 +1,30 @@
+"""What docs/deployed.md says of services and simulations is what was measured, of cells whose regret before is known."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tools.deployed import CELLS, DEPLOYED, DOCS, MEAN, SIMULATED, WORST, cells, document, key_of, summed_up
+
+RESULT = json.loads((DOCS / "deployed.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_says_what_was_measured() -> None:
+    assert (DOCS / "deployed.md").read_text(encoding="utf-8") == document(RESULT)
+
+
+def test_every_cell_that_is_known_was_measured_on_both_sides() -> None:
+    known = {key_of(cell._asdict()) for cell in cells()}
+    for side in (DEPLOYED, SIMULATED):
+        measured = [key_of(row) for row in RESULT["rows"] if row["side"] == side]
+        assert len(measured) == len(set(measured)) and set(measured) <= known and len(known) <= CELLS
+
+
+def test_means_and_goals_are_those_of_the_rows() -> None:
+    again = summed_up(RESULT["rows"])
+    for name in ("mean", "worst", "by_trust"):
+        assert RESULT[name] == pytest.approx(again[name])
+    assert max(again["mean"].values()) <= MEAN and max(again["worst"].values()) <= WORST
+    assert max(again["by_trust"].values()) <= MEAN
