@@ -8,6 +8,8 @@ PACKAGES, SERVING = "tests/test_packages.py", "tests/service/http/test_serving.p
 LOADS = "The noise is as certified: what a process has loaded is not what it sends."
 SAYS = "The noise is as certified: what is said to an operator is not what is drawn."
 
+CONNECTIONS = "tests/service/http/test_connections.py"
+
 MUTANTS = (
     Mutant(
         "a shuffler and a curator load the collector to read their folder",
@@ -40,5 +42,29 @@ MUTANTS = (
         'bool(shown) and kind.lower() == "bearer"',
         ("tests/service/http/test_application.py::test_only_the_operators_token_opens_what_is_not_public",),
         unseen=SAYS,
+    ),
+    Mutant(
+        "a server that cannot count says that it is ready",
+        "service/http/readiness.py",
+        "        if not self._worked:\n",
+        "        if False:\n",
+        ("tests/service/collector/test_frozen.py::test_ready_means_that_a_commit_goes_through",),
+        unseen=SAYS,
+    ),
+    Mutant(
+        "one client may open any number of connections",
+        "service/http/connections.py",
+        "        if count > rules.most_of_one and not rules.exempt(host):\n",
+        "        if False:\n",
+        (f"{CONNECTIONS}::test_a_client_with_too_many_is_told_and_welcome_when_it_has_fewer",),
+        unseen=SAYS,
+    ),
+    Mutant(
+        "a backup is restored although a later round was published",
+        "cli/kit.py",
+        "    if other is not None and other.head.round > number:\n",
+        "    if False:\n",
+        ("tests/cli/test_kit.py::test_a_backup_of_a_running_service_is_whole_and_an_older_one_is_not_restored",),
+        unseen="The noise is as certified: what is restored is refused by devices and witnesses, later.",
     ),
 )
