@@ -227,6 +227,8 @@ class Collector:
         current = self.publisher.current
         self.metrics.round.set(0 if current is None else current.head.round)
         self.metrics.waiting.set(self.counter.waiting)
+        raised = await in_thread(self.store.alarm)
+        self.metrics.alarm.set(0 if raised is None else raised[0])
         return Response(self.metrics.page(self.remote is None), media_type=METRICS)
 
     async def ready_page(self, request: Request) -> Response:

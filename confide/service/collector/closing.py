@@ -17,12 +17,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import ConfideError, FormatError
+from ...mdp import Policy, policies
 from ...protocol.kinds.question import asked_by
 from ..contract.contract import Contract
 from ..contract.exchange import Restored
 from ..contract.files import write_whole
 from ..contract.folder import Folder
 from ..contract.heads import FIRST, Head, SignedHead
+from .alarms import round_alarm
 from .learning import receive, send
 from .sources import CountedReports, RoundData, RoundSource, Unanswered
 from .store import CollectorStore, Opening
@@ -235,10 +237,32 @@ class RoundCloser(threading.Thread):
         state, total, policy, expected, release, question = self._child.ask(
             "learn", round_data.state, round_data.before, groups
         )
+        policy = self._safe(newest, policy)
         head = self._signed(newest, policy, release, round_data.people, question)
         self._open(Opening(head, policy, state, total, release, expected, question))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
+
+    def _safe(self, newest: SignedHead, learned: bytes) -> bytes:
+        """The policy to publish: the learned one, unless this round or an earlier one raised an alarm. Then what the reports before
+        it taught stays: the policy that is published; or chance, where nothing before it is known to be sound.
+
+        Sums are of everybody so far, so that what was learned after an alarm is never trusted again: a successor begins anew.
+        """
+        number = newest.head.round
+        kept = self._store.policy(newest.head.policy)
+        assert kept is not None
+        if not self._source.judged:
+            return learned
+        if self._store.alarm() is not None:
+            return kept
+        alarm = round_alarm(self._store, number)
+        if alarm is None:
+            return learned
+        self._store.raise_alarm(number, alarm.text)
+        LOG.error("alarm", extra={"details": {"round": number, "text": alarm.text}})
+        spec = self._store.contract.design.question.spec
+        return kept if alarm.sound else policies.to_bytes([Policy.uniform(spec.horizon, spec.states, spec.actions)])
 
     def _open(self, opening: Opening) -> None:
         if self._store.open(opening):

@@ -21,6 +21,9 @@ class Metrics:
         for reason in STATUSES:
             self.refused.labels(reason)
         self.round = Gauge("confide_round", "The round that is published.", registry=registry)
+        self.alarm = Gauge(
+            "confide_alarm", "The round that honest devices cannot have sent; 0 if there is none.", registry=registry
+        )
         self.waiting = Gauge("confide_reports_waiting", "Reports that wait to be committed.", registry=registry)
         self.group = Histogram(
             "confide_commit_reports", "Reports in a commit.", buckets=(1, 4, 16, 64, 256, 512), registry=registry

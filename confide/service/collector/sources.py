@@ -38,7 +38,9 @@ class RoundData(NamedTuple):
 
 
 class RoundSource(Protocol):
-    """Gives the data of rounds that are full."""
+    """Gives the data of rounds that are full. judged: whether its sums are of reports that were counted here, one by one."""
+
+    judged: bool
 
     def idle(self, number: int) -> bool:
         """Whether there is surely nothing to do while this round is the published one: a quick look, taken again and again."""
@@ -55,6 +57,8 @@ class RoundSource(Protocol):
 
 class CountedReports:
     """Reports that were counted here."""
+
+    judged = True
 
     def __init__(self, store: CollectorStore) -> None:
         self._store = store
@@ -84,6 +88,8 @@ class IntermediaryClient:
     What came before is known from the collector's own database. A closing is stored there before anybody is shown what the
     batch was closed into, and a head is published only when the shuffler or the curator has stored it.
     """
+
+    judged = False
 
     def __init__(self, store: CollectorStore, url: str, private: bytes) -> None:
         """url: where it is, or one of several of whom one has the lease. private: the collector's key."""

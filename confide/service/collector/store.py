@@ -10,8 +10,10 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -260,6 +262,37 @@ class CollectorStore:
             during.setdefault(followed, Sum.empty(design)).merge(Sum.from_bytes(bytes(raw), design))
         groups = [Group(expected.get(followed, b""), during[followed].to_bytes()) for followed in sorted(during)]
         return state, before, groups
+
+    def sums_of(self, number: int) -> dict[int, Sum]:
+        """What was reported in a round that is not closed yet, by the round whose policy people followed."""
+        with self._engine.begin() as connection:
+            rows = connection.execute(select(sums.c.followed, sums.c.total).where(sums.c.round == number)).all()
+        design, found = self.contract.design, dict[int, Sum]()
+        for followed, raw in rows:
+            found.setdefault(followed, Sum.empty(design)).merge(Sum.from_bytes(bytes(raw), design))
+        return found
+
+    def rows_so_far(self, number: int, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How many answered each row in the rounds before this one, and how many would have on average."""
+        raw = self._value(f"rows {number - 1}")
+        both = np.zeros((2, rows)) if raw is None else np.frombuffer(raw, dtype="<f8").reshape(2, rows)
+        return both[0].copy(), both[1].copy()
+
+    def keep_rows(self, number: int, people: NDArray[Any], expected: NDArray[Any]) -> None:
+        """Store them up to this round, in place of those up to the one before the last."""
+        self._keep_value(f"rows {number}", np.stack([people, expected]).astype("<f8").tobytes())
+        with self.writing() as connection:
+            connection.execute(delete(service).where(service.c.name == f"rows {number - 2}"))
+
+    def raise_alarm(self, number: int, sentence: str) -> None:
+        """Store that a round holds what honest devices cannot have sent; the first alarm stays."""
+        if self.alarm() is None:
+            self._keep_value("alarm", f"{number} {sentence}".encode())
+
+    def alarm(self) -> tuple[int, str] | None:
+        """The round of the first alarm, and what was found in it."""
+        number, _, sentence = (self._value("alarm") or b"").decode().partition(" ")
+        return (int(number), sentence) if number else None
 
     def open(self, opening: Opening) -> bool:
         """Open a round, and close the one before it; whether it was us, since another collector may have done it."""

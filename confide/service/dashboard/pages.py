@@ -69,6 +69,10 @@ class HeadCount(Protocol):
 class PublicStore(Protocol):
     """Where public bytes are kept."""
 
+    def alarm(self) -> tuple[int, str] | None:
+        """The round of the first alarm, and what was found in it."""
+        ...
+
     def tally(self) -> HeadCount:
         """How many people were counted."""
         ...
@@ -208,7 +212,9 @@ class Dashboard:
         began, people = self._samples[0]
         rate = (status["people"] - people) / (now - began) if now - began > 2 else None
         steady = None if rate is None else float(f"{rate:.3g}")
-        return {**status, "rate": steady, "certified": source.certified()}
+        raised = source.store.alarm()
+        alarm = None if raised is None else f"Round {raised[0]}: {raised[1]}. The policy before it stays."
+        return {**status, "rate": steady, "certified": source.certified(), "alarm": alarm}
 
 
 def routes(source: CollectorView, demo: bool = False) -> list[BaseRoute]:

@@ -48,7 +48,9 @@ function showPromise({ warnings, sentence, kept, sure, odds, epsilon, delta, for
 }
 
 function showStanding() {
-  const { round, rounds, people, users, closes, rate, ended, live, refusals, head } = now;
+  const { round, rounds, people, users, closes, rate, ended, live, refusals, head, alarm } = now;
+  put("alarm", alarm ? `Alarm. ${alarm}` : "");
+  $("alarm").hidden = !alarm;
   put("people", many(people));
   put("people-label", live ? "People counted" : "People in closed rounds");
   put("users", `of ${many(users)}`);

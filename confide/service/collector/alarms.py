@@ -1,0 +1,53 @@
+"""Alarms: rounds whose sums honest devices cannot have sent, seen when one closes and before what it taught is published."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...protocol.kinds.question import asked_by
+from ...protocol.releases.plausibility import implausible, implausible_rows
+from .store import LATE_ROUNDS, CollectorStore
+
+FALSE_ALARMS = 1e-3
+"""The probability that a service without hostile reports ever raises an alarm, at most: half of it for rounds by themselves, half
+for all of them together."""
+
+
+class Alarm(NamedTuple):
+    """round: the last that it is about. sound: whether what was learned before that round may be trusted. text: what was seen."""
+
+    round: int
+    sound: bool
+    text: str
+
+
+def round_alarm(store: CollectorStore, number: int) -> Alarm | None:
+    """What honest devices cannot have sent in a round, or in all up to it; None if they can have sent it all.
+
+    Reports are judged by the law of the round that they followed. Of those who followed one too old to be told apart, the law is
+    not known.
+    """
+    design, rounds = store.contract.design, len(store.contract.ends)
+    failure = FALSE_ALARMS / 2 / rounds
+    people, expected = store.rows_so_far(number, design.question.rows)
+    for followed, total in store.sums_of(number).items():
+        merged = followed == number - LATE_ROUNDS + 1 and followed > 1
+        law = None if merged else _law(store, followed)
+        sentence = implausible(design, total, law, failure / LATE_ROUNDS)
+        if sentence:
+            return Alarm(number, number > 1, sentence)
+        people = people + total.people
+        expected = expected + (total.people if law is None else total.users * law / law.sum())
+    store.keep_rows(number, people, expected)
+    sentence = implausible_rows(people, expected, failure)
+    return Alarm(number, False, sentence) if sentence else None
+
+
+def _law(store: CollectorStore, number: int) -> Any:
+    """The law by which devices that follow a round draw the row they answer; None where there is one row, or none is drawn."""
+    signed = store.head(number)
+    question = None if signed is None or signed.head.question is None else store.question(signed.head.question)
+    law = getattr(asked_by(store.contract.design.question, question), "law", None)
+    return None if law is None else np.asarray(law, dtype=np.float64)

@@ -1,0 +1,388 @@
+"""Attacks on services, each tried: `./run hostile`, `--json` for rows of `name`, `held` and `figure`; exit 1 if one succeeds.
+
+Everything runs on this machine. Reports of honest people are drawn by their devices, in a world that is known here only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from confide import Local, Shuffle
+from confide.data.privatizers import respond
+from confide.data.trajectories.trajectory import Trajectory
+from confide.errors import FormatError
+from confide.lab.environments import make
+from confide.lab.staging.admission import make_admitting
+from confide.learning.planning import policy_value
+from confide.mdp import Policy, Spec, policies
+from confide.mechanisms.noise import device_noise
+from confide.privacy import Guarantee, Schedule
+from confide.protocol.kinds.question import asked_by
+from confide.protocol.releases.report import Report
+from confide.service.collector.alarms import FALSE_ALARMS
+from confide.service.collector.closing import Publisher, RoundCloser
+from confide.service.collector.intake import Intake
+from confide.service.collector.store import Arrival, CollectorStore
+from confide.service.contract.blind_rsa import PrivateKey
+from confide.service.contract.folder import Folder
+from confide.service.contract.letters import Letter
+from confide.service.contract.tokens import TOKEN_BYTES, TokenRequest
+from confide.service.http.problems import Refused
+from confide.service.intermediary.store import BatchStore
+from confide.service.issuer.folder import IssuerFolder
+
+WORLD, HORIZON, EPSILON = "riverswim/3", 6, 2.0
+PEOPLE, ROUNDS = 20_000, 10
+SCRIPTED, THREADS, ASKED = 10_000, 100, 200
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
+"""Of token holders, whose lies are ones that a person could have lived."""
+
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "service" / "hostile.md"
+HEADER = f"""# Attacks that were tried
+
+`./run hostile --document` wrote this page: each attack against the classes that serve, on one machine. Hostile reports:
+{WORLD}, horizon {HORIZON}, local epsilon {EPSILON:g}, {PEOPLE:,} users in {ROUNDS} rounds, from the first round on unless it
+says otherwise. An extreme report names one pair and says that it is paid; honest devices draw the pair from a public law, so that
+sums show it. A service without hostile users ever raises an alarm with probability {FALSE_ALARMS:g} at most. The second table is
+about token holders who draw their pair as they should, and lie as a person could have lived: no test of sums can see them, and
+what they can do depends on how many they are.
+
+"""
+
+
+class TriedAttack(NamedTuple):
+    """The outcome of one attack. held: whether it failed. figure: what was seen, in words."""
+
+    name: str
+    held: bool
+    figure: str
+
+
+class Trial:
+    """A local service in a folder, without a network: its store, its closer, and people."""
+
+    def __init__(self, place: Path, people: int = PEOPLE, seed: int = 0) -> None:
+        world = make(WORLD, HORIZON)
+        assert world.model is not None
+        self.model, self.rng = world.model, np.random.default_rng(seed)
+        schedule = Schedule.batches(people, ROUNDS)
+        self.folder = make_admitting(
+            place / "tea", spec=world.spec, promise=Local(EPSILON), people=people, schedule=schedule
+        )
+        self.contract = self.folder.contract()
+        self.store = CollectorStore(self.folder.database, self.contract)
+        self.store.prepare()
+        self.publisher = Publisher(self.store, self.folder)
+        self.closer = RoundCloser(self.store, self.publisher, self.folder.key(self.contract), lambda seconds: None)
+        self.closer.step()
+
+    def policy(self) -> Policy:
+        """The policy that is published."""
+        head = self.store.newest()
+        assert head is not None
+        raw = self.store.policy(head.head.policy)
+        assert raw is not None
+        return policies.from_bytes(raw, self.model.spec)[0]
+
+    def play(self, share: float, hostile: Callable[[Any], Report]) -> None:
+        """Send a round of people, a share of whom are hostile, and close it."""
+        head = self.store.newest()
+        assert head is not None
+        number = head.head.round
+        digest = head.head.question
+        question = asked_by(self.contract.design.question, None if digest is None else self.store.question(digest))
+        many = self.contract.tickets(number)
+        bad = int(share * many)
+        policy = self.policy()
+        arrivals = []
+        for person in range(many):
+            if person < bad:
+                report = hostile(question)
+            else:
+                lived = walked(self.model, policy, self.rng)
+                report = respond(self.contract.design, question, lived, device_noise(None))
+            intake = Intake(self.contract, self.publisher.question_digests)._pile
+            arrivals.append(Arrival(self.rng.bytes(16), intake.check(report.to_bytes(self.contract.design)), number))
+        for start in range(0, many, 500):
+            self.store.count(arrivals[start : start + 500])
+        self.closer.step()
+
+    def close(self) -> None:
+        """End its processes."""
+        self.closer._child.stop()
+        self.store.close()
+
+
+def walked(model: Any, policy: Policy, rng: np.random.Generator) -> Trajectory:
+    """One person's life under a policy."""
+    spec = model.spec
+    states, actions, rewards = [int(rng.choice(spec.states, p=model.initial))], [], []
+    for step in range(spec.horizon):
+        layer = step if spec.layers > 1 else 0
+        action = int(rng.choice(spec.actions, p=policy.probabilities[step, states[-1]]))
+        rewards.append(float(rng.random() < model.rewards[layer, states[-1], action]))
+        actions.append(action)
+        states.append(int(rng.choice(spec.states, p=model.transitions[layer, states[-2 + 1], action])))
+    return Trajectory(np.array(states), np.array(actions), np.array(rewards))
+
+
+def extreme(design: Any, row: int) -> Callable[[Any], Report]:
+    """All say the same: at this pair the reward was one, and it led to the last state."""
+    width = design.question.width
+
+    def report(question: Any) -> Report:
+        cells = np.zeros(width, dtype=np.int64)
+        cells[[width - 2, *range(int(design.mechanism.ones or 1) - 1)]] = 1
+        return Report(design.digest, question.digest, cells, row)
+
+    return report
+
+
+def hostile_reports(share: float, within: int, seed: int = 0) -> TriedAttack:
+    """The extreme attack of a share of token holders, from the first round on. within: rounds in which it must be seen."""
+    with tempfile.TemporaryDirectory() as place:
+        trial = Trial(Path(place), seed=seed)
+        try:
+            attack = extreme(trial.contract.design, 0)
+            for _ in range(3):
+                trial.play(share, attack)
+            raised, spec = trial.store.alarm(), trial.model.spec
+            value = policy_value(trial.model, trial.policy())
+            chance = policy_value(trial.model, Policy.uniform(spec.horizon, spec.states, spec.actions))
+        finally:
+            trial.close()
+    when = "no alarm" if raised is None else f"alarm in round {raised[0]}"
+    held = raised is not None and raised[0] <= within and value >= chance - 1e-9
+    return TriedAttack(
+        f"{share:.0%} of token holders send extreme reports",
+        held,
+        f"{when} of 3; policy worth {value:.3f}, acting at random {chance:.3f}",
+    )
+
+
+def late_attack(share: float, seed: int = 2) -> TriedAttack:
+    """The same attack after sound rounds: what they taught stays."""
+    with tempfile.TemporaryDirectory() as place:
+        trial = Trial(Path(place), seed=seed)
+        try:
+            attack = extreme(trial.contract.design, 0)
+            for _ in range(3):
+                trial.play(0.0, attack)
+            before = policy_value(trial.model, trial.policy())
+            for _ in range(2):
+                trial.play(share, attack)
+            raised, after = trial.store.alarm(), policy_value(trial.model, trial.policy())
+        finally:
+            trial.close()
+    when = "no alarm" if raised is None else f"alarm in round {raised[0]}"
+    held = raised is not None and raised[0] == 4 and abs(after - before) < 1e-9
+    figure = f"{when}; policy worth {before:.3f} before and {after:.3f} after"
+    return TriedAttack(f"{share:.0%} begin to send extreme reports in round 4", held, figure)
+
+
+def lies(share: float, seed: int = 0) -> dict[str, Any]:
+    """What a share of token holders can do who draw their pair as they should, and lie as a person could have lived: that drifting
+    is paid, and nothing else is. No test of sums can see it."""
+    with tempfile.TemporaryDirectory() as place:
+        trial = Trial(Path(place), seed=seed)
+        design, spec = trial.contract.design, trial.model.spec
+        try:
+
+            def lie(question: Any) -> Report:
+                row = int(trial.rng.choice(question.rows, p=question.law / question.law.sum()))
+                paid = row % spec.actions == 0
+                cells = np.zeros(question.width, dtype=np.int64)
+                cells[[1 if paid else 0, *range(2, int(design.mechanism.ones or 1) + 1)]] = 1
+                return Report(design.digest, question.digest, cells, row)
+
+            for _ in range(ROUNDS):
+                trial.play(share, lie)
+            raised = trial.store.alarm()
+            value = policy_value(trial.model, trial.policy())
+            chance = policy_value(trial.model, Policy.uniform(spec.horizon, spec.states, spec.actions))
+        finally:
+            trial.close()
+    return {"share": share, "epsilon": EPSILON, "alarm": raised is not None, "value": value, "at_random": chance}
+
+
+def honest_reports(seed: int = 1) -> TriedAttack:
+    """Nobody is hostile: no alarm."""
+    with tempfile.TemporaryDirectory() as place:
+        trial = Trial(Path(place), seed=seed)
+        try:
+            for _ in range(3):
+                trial.play(0.0, extreme(trial.contract.design, 0))
+            raised = trial.store.alarm()
+        finally:
+            trial.close()
+    return TriedAttack(
+        "nobody is hostile", raised is None, f"no alarm in 3 rounds (at most {FALSE_ALARMS:g} a service)"
+    )
+
+
+def _service(place: Path, promise: Guarantee | None = None, **choices: Any) -> tuple[Folder, PrivateKey]:
+    options = {"people": 40, "schedule": Schedule.batches(40, 2), **choices}
+    folder = make_admitting(place / "tea", spec=Spec(3, 2, 4), promise=promise or Local(4.0), **options)
+    return folder, IssuerFolder(folder.issuer_path).key()
+
+
+def _letter(folder: Folder, token: bytes) -> bytes:
+    contract = folder.contract()
+    design = contract.design
+    lived = Trajectory(np.zeros(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.ones(4))
+    report = respond(design, asked_by(design.question, None), lived, device_noise(None))
+    return Letter(token[:16], contract.digest, 1, report.to_bytes(design)).to_bytes() + token
+
+
+def _token(folder: Folder, key: PrivateKey) -> bytes:
+    checker = folder.contract().tokens
+    assert checker is not None
+    request = TokenRequest.new(checker)
+    return request.token(checker, key.sign(request.blinded(checker)))
+
+
+def scripted() -> TriedAttack:
+    """Thousands of submissions without tokens."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as place:
+        folder, _ = _service(Path(place))
+        intake, refused = Intake(folder.contract(), {}), 0
+        for _ in range(SCRIPTED):
+            try:
+                intake.read(_letter(folder, rng.bytes(TOKEN_BYTES)), 1)
+            except Refused as error:
+                refused += error.reason == "admission"
+    return TriedAttack("submissions without tokens", refused == SCRIPTED, f"{refused:,} of {SCRIPTED:,} refused")
+
+
+def spent_twice() -> TriedAttack:
+    """One token in many threads at once, each with another report."""
+    with tempfile.TemporaryDirectory() as place:
+        folder, key = _service(Path(place))
+        contract = folder.contract()
+        store = CollectorStore(folder.database, contract)
+        store.prepare()
+        intake, token = Intake(contract, {}), _token(folder, key)
+        start, outcomes = threading.Barrier(THREADS), list[str]()
+
+        def come() -> None:
+            arrival = intake.read(_letter(folder, token), 1)
+            other = CollectorStore(folder.database, contract)
+            start.wait()
+            outcomes.extend(other.count([arrival]))
+            other.close()
+
+        threads = [threading.Thread(target=come) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        people = store.tally().people
+        store.close()
+    counted = outcomes.count("counted")
+    return TriedAttack("one token spent twice", (counted, people) == (1, 1), f"{counted} of {THREADS} threads counted")
+
+
+def _tickets(promise: Guarantee, name: str, **choices: Any) -> TriedAttack:
+    with tempfile.TemporaryDirectory() as place:
+        folder, key = _service(Path(place), promise, **choices)
+        contract = folder.contract()
+        checker = contract.tokens
+        assert checker is not None
+        store = BatchStore(f"sqlite:///{Path(place) / 'batches.db'}", contract)
+        store.prepare()
+        store.begin_epoch(0.0, "")
+        _first_round(store)
+        nonce, forged = checker.nonce(_token(folder, key)), 0
+        for _ in range(ASKED):
+            try:
+                checker.nonce(os.urandom(TOKEN_BYTES))
+                forged += 1
+            except FormatError:
+                pass
+        places = {place for _ in range(ASKED) for place in store.issue([nonce], 10, 0.0)}
+        store.close_connections()
+    figure = f"{len(places)} ticket for one token, asked for {ASKED} times; {forged} for {ASKED} forged tokens"
+    return TriedAttack(name, (len(places), forged) == (1, 0), figure)
+
+
+def _first_round(store: BatchStore) -> None:
+    from sqlalchemy import update
+
+    from confide.service.intermediary.schema import desk
+
+    with store._writer.begin() as connection:
+        connection.execute(update(desk).values(round=1))
+
+
+def one_client_everybody() -> TriedAttack:
+    """One client takes the tickets of a joint service."""
+    return _tickets(Guarantee("joint", 1.0, 1e-6), "one client takes all tickets", window=2.0)
+
+
+def isolated() -> TriedAttack:
+    """A stranger takes all tickets of a shuffled batch but one."""
+    choices = {"people": 400, "batch": 200, "window": 2.0, "schedule": None}
+    return _tickets(Shuffle(1.0, 1e-6), "a stranger fills a shuffled batch around one person", **choices)
+
+
+def attacks() -> list[Callable[[], TriedAttack]]:
+    """All that are tried."""
+    return [
+        one_client_everybody,
+        isolated,
+        lambda: hostile_reports(0.05, 3),
+        lambda: hostile_reports(0.10, 1),
+        lambda: late_attack(0.10),
+        honest_reports,
+        scripted,
+        spent_twice,
+    ]
+
+
+def tables(rows: list[TriedAttack], seen: list[dict[str, Any]]) -> str:
+    """Both tables, in Markdown."""
+    lines = ["| attack | held | seen |", "|---|---|---|"]
+    lines += [f"| {row.name} | {'yes' if row.held else 'no'} | {row.figure} |" for row in rows]
+    lines += ["", "| share that lies plausibly | alarm | value of the last policy | at random |", "|---|---|---|---|"]
+    for one in seen:
+        alarm = "yes" if one["alarm"] else "no"
+        lines.append(f"| {one['share']:.0%} | {alarm} | {one['value']:.3f} | {one['at_random']:.3f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Try them all."""
+    reader = argparse.ArgumentParser(prog="./run hostile", description=__doc__)
+    reader.add_argument("--json", action="store_true")
+    reader.add_argument("--document", action="store_true", help="write docs/service/hostile.md")
+    given = reader.parse_args()
+    rows = []
+    for attack in attacks():
+        row = attack()
+        rows.append(row)
+        print(f"{'held' if row.held else 'BROKEN':7} {row.name}: {row.figure}", file=sys.stderr)
+    seen = [lies(share) for share in SHARES]
+    text = tables(rows, seen)
+    if given.json:
+        print(json.dumps({"rows": [row._asdict() for row in rows], "lies": seen}))
+    else:
+        print(text, end="")
+    if given.document:
+        DOCUMENT.write_text(HEADER + text, encoding="utf-8")
+    return 0 if all(row.held for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
