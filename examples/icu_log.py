@@ -22,7 +22,7 @@ from confide.lab.simulation.offline_records import draw_records
 from examples.answering import answer
 
 HORIZON = 20
-STUDY = f"""
+FIT_FILE = f"""
 [data]
 files = ["stays.parquet"]
 
@@ -49,7 +49,7 @@ def main(patients: int, folder: Path) -> None:
     drawn = draw_records(world.model, practice_of(world, None), patients, np.random.default_rng(3))
     parquet.write_table(pa.table(drawn), folder / "stays.parquet")
     np.save(folder / "possible.npy", world.model.transitions[0] > 0)
-    answer(folder, STUDY)
+    answer(folder, FIT_FILE)
 
 
 if __name__ == "__main__":

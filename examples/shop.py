@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from examples.answering import answer
 
 LOG = Path(__file__).parent / "data" / "shop.csv"
-STUDY = """
+FIT_FILE = """
 [data]
 files = ["shop.csv"]
 
@@ -46,7 +46,7 @@ folder = "policy"
 def main(folder: Path) -> None:
     """Copy the log, so that its ledger lies beside the copy, and answer."""
     shutil.copy(LOG, folder / "shop.csv")
-    answer(folder, STUDY, ("practice", "learned", "uniform", "always:5"))
+    answer(folder, FIT_FILE, ("practice", "learned", "uniform", "always:5"))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from examples.answering import answer
 
 HORIZON, DAWDLES = 25, 0.3
 NAME = next(name for name in ("Taxi-v4", "Taxi-v3") if name in gymnasium.registry)
-STUDY = f"""
+FIT_FILE = f"""
 [data]
 files = ["rides.csv"]
 
@@ -69,7 +69,7 @@ def main(episodes: int, folder: Path) -> None:
                 state = after
                 if over:
                     break
-    answer(folder, STUDY)
+    answer(folder, FIT_FILE)
 
 
 if __name__ == "__main__":

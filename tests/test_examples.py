@@ -214,7 +214,7 @@ def test_sepsis_is_treated_better_than_by_the_clinicians() -> None:
 def test_a_shop_is_answered_end_to_end() -> None:
     """A real log: what is found differs by the noise, what is said of whom it hides does not."""
     printed = run("shop.py", seconds=120)
-    assert "$ confide check study.toml" in printed and "10,000 (public" in printed
+    assert "$ confide check fit.toml" in printed and "10,000 (public" in printed
     assert "each row is taken for one person" in printed and "current practice" in printed
     assert "always:5" in printed and "hold together with 95%" in printed
 
@@ -256,4 +256,4 @@ def _value(line: str) -> bool:
 def test_two_more_logs_are_answered_end_to_end(name: str, people: str, unit: str) -> None:
     command = [sys.executable, str(EXAMPLES / name), people]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=500).stdout
-    assert f"hides {unit}" in printed and "$ confide compare study.toml" in printed and "hold together" in printed
+    assert f"hides {unit}" in printed and "$ confide compare fit.toml" in printed and "hold together" in printed

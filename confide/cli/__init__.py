@@ -36,7 +36,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "audit": "Attack a mechanism; compare the measured leakage with the certified epsilon.",
     },
     "Analyst: learn a private policy from logged trajectories": {
-        "study": "Write one commented file in place of forty flags.",
+        "init": "Write one commented file in place of forty flags.",
         "forecast": "How much data a guarantee needs, before any budget is spent.",
         "check": "What a fit would do and what is wrong with the data; spends nothing.",
         "budget": "Set or show the privacy budget of a data set.",
@@ -66,7 +66,7 @@ confide: reinforcement learning with differential privacy. Three things to do:
   Researcher, measure what privacy costs an algorithm:
     confide simulate riverswim/6 --horizon 20 --epsilon 1 --delta 1e-6 --episodes 50000 --plot regret.png
   Analyst, learn a private policy from a log (this writes a file to fill in; `confide fit` takes it):
-    confide study init records.csv
+    confide init records.csv
   Service builder, watch a service learn from simulated users for a minute:
     confide service demo
 
@@ -144,9 +144,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except ConfideError as error:
         if debug:
             raise
-        from .study import in_study
+        from .init import in_fit_file
 
-        _failed(words, error.code, in_study(str(error), words), error.about)
+        _failed(words, error.code, in_fit_file(str(error), words), error.about)
         return error.exit_code
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]

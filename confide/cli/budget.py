@@ -16,7 +16,7 @@ from .output import emit, table
 def command(path: str, rho: float | None, as_json: bool) -> None:
     """Set or show the budget of a data set.
 
-    PATH is a file or directory of data, beside which the ledger lies, a ledger itself (a name in .json), or a study.
+    PATH is a file or directory of data, beside which the ledger lies, a ledger itself (a name in .json), or a fit file.
     """
     from pathlib import Path
 
@@ -25,7 +25,7 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
     from ..privacy.conversion import zcdp_epsilon
     from ..privacy.guarantee import STATED_DELTA, rounded_down, rounded_up
 
-    path, rho = _of_study(path, rho)
+    path, rho = _of_fit_file(path, rho)
     if Path(path).suffix != ".json" and not Path(path).expanduser().exists():
         raise InvalidInput(
             "budget-data-missing", f"There is no data at {path}. Check the path, or name a ledger that ends in .json."
@@ -61,17 +61,17 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
         click.echo("nothing is left; what was released can still be learned from: confide refit")
 
 
-def _of_study(path: str, rho: float | None) -> tuple[str, float | None]:
-    """The data, or the ledger, that a study names; what it says of the budget is set by a fit, or by --rho."""
+def _of_fit_file(path: str, rho: float | None) -> tuple[str, float | None]:
+    """The data, or the ledger, that a fit file names; what it says of the budget is set by a fit, or by --rho."""
     from ..errors import InvalidInput
-    from .study import study_in
+    from .init import fit_file_in
 
-    study = study_in((path,))
-    if study is None:
+    fit_file = fit_file_in((path,))
+    if fit_file is None:
         return path, rho
-    ledger = study.options.get("ledger")
-    if ledger is None and len(study.sources) != 1:
+    ledger = fit_file.options.get("ledger")
+    if ledger is None and len(fit_file.sources) != 1:
         raise InvalidInput(
-            "study-ledger-unsaid", f"{study.path} names several sources and no ledger. Say ledger in [promise]."
+            "fit-file-ledger-unsaid", f"{fit_file.path} names several sources and no ledger. Say ledger in [promise]."
         )
-    return (ledger or study.sources[0]), rho
+    return (ledger or fit_file.sources[0]), rho

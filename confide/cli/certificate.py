@@ -9,8 +9,8 @@ import click
 
 from ..errors import InvalidInput
 from . import output
+from .init import folder_of
 from .progress import working
-from .study import folder_of
 
 if TYPE_CHECKING:
     from ..privacy import Certificate
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--audit", "attack", is_flag=True, help="Attack the fit in this folder anew, and keep what was found.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(path: str, attack: bool, as_json: bool) -> None:
-    """Show the guarantee and what it assumes: PATH is a certificate, a folder that holds one, such as a saved run, or a study.
+    """Show the guarantee and what it assumes: PATH is a certificate, a folder that holds one, such as a saved run, or a fit file.
 
     What cannot be vouched for is refused, with exit code 2.
     """

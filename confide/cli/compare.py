@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from ..errors import InvalidInput
+from .init import folder_of
 from .output import emit, note, plain_number, table
 from .progress import working
-from .study import folder_of
 
 ORDINARY = ("practice", "learned")
 

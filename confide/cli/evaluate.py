@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput
+from .init import folder_of
 from .learner import show_worth
 from .output import emit, plain_number
 from .progress import working
-from .study import folder_of
 
 if TYPE_CHECKING:
     from ..analysis.results.fit import Fit

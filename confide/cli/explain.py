@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from . import options
+from .init import folder_of
 from .output import emit, plain_number, table
 from .progress import working
-from .study import folder_of
 
 
 @click.command("explain")

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ..errors import InvalidInput
+from .init import folder_of
 from .output import note
-from .study import folder_of
 
 FORMS = ("csv", "json", "sql", "npz")
 

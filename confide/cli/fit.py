@@ -12,10 +12,10 @@ import click
 from ..errors import InvalidInput
 from . import options
 from .dataset import dataset_options, open_dataset
+from .init import fill_from_file, in_fit_file
 from .learner import chosen_learner, learner_options, show_coverage, show_verdict
 from .output import emit, note, plain_number
 from .progress import stages
-from .study import fill_from_study, in_study
 
 if TYPE_CHECKING:
     from ..analysis.fitting import Check
@@ -96,11 +96,11 @@ def command(
     """Learn a policy from logged trajectories, with a differential privacy guarantee for everyone in them.
 
     DATA are files (Parquet, CSV, JSON, Arrow ...), directories, patterns, databases, duckdb:QUERY or minari:NAME; or a
-    study (confide study init DATA), which flags override.
+    fit file (confide init DATA), which flags override.
     """
     from ..analysis.fitting import check
 
-    data = fill_from_study(context, data, arguments)
+    data = fill_from_file(context, data, arguments)
     _require(arguments, only_check)
     opened_data, learner, promise, choices = _chosen(data, arguments)
     if not only_check and choices["budget"] is None:
@@ -125,9 +125,9 @@ def command(
 def _chosen(data: tuple[str, ...], arguments: dict[str, Any]) -> tuple[Dataset, Any, Guarantee, dict[str, Any]]:
     """The data, opened; the learner; the promise; and the keyword arguments of `fit` that the command's arguments make."""
     from ..analysis.fitting import Engine
-    from ..analysis.fitting.study import sections_of
+    from ..analysis.fitting.fit_file import sections_of
 
-    study = sections_of(data, arguments)
+    fit_file = sections_of(data, arguments)
     arguments.pop("card", None)
     promise = options.guarantee("central", *(arguments.pop(name) for name in ("epsilon", "delta", "rho")))
     engine = Engine(arguments.pop("engine"), arguments.pop("scheduler"), arguments.pop("workers"))
@@ -146,7 +146,7 @@ def _chosen(data: tuple[str, ...], arguments: dict[str, Any]) -> tuple[Dataset, 
         note(
             "confide: no column names people, so each row is taken for one person; if that is wrong: --columns user=NAME."
         )
-    return opened_data, learner, promise, {"engine": engine, "study": study, **settings, **arguments}
+    return opened_data, learner, promise, {"engine": engine, "fit_file": fit_file, **settings, **arguments}
 
 
 def _require(arguments: dict[str, Any], only_check: bool) -> None:
@@ -264,6 +264,6 @@ def _show_check(checked: Check, as_json: bool) -> int:
         enough = "" if checked.users >= checked.needed else ", so most of the policy will be to go on as now"
         click.echo(f"needed   {checked.needed:,.0f} {unit} until the average pair stands out from the noise{enough}")
     for problem in checked.problems:
-        click.echo(f"wrong    {in_study(problem.sentence, click.get_current_context().params.get('data', ()))}")
+        click.echo(f"wrong    {in_fit_file(problem.sentence, click.get_current_context().params.get('data', ()))}")
     click.echo("This fit would be refused." if checked.problems else "This fit would go ahead. Nothing was spent.")
     return 2 if checked.problems else 0

@@ -13,15 +13,15 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from ..privacy.guarantee import LOCAL
 from . import options
+from .init import fill_from_file, fit_file_in
 from .output import emit, note, plain_number, table
-from .study import fill_from_study, study_in
 
 if TYPE_CHECKING:
     from ..analysis.fitting.forecast import Forecast, Prospect
 
 
 @click.command("forecast")
-@click.argument("study", required=False)
+@click.argument("fit_file", required=False)
 @click.option("--states", type=options.Count())
 @click.option("--actions", type=options.Count())
 @click.option("--horizon", type=options.Count())
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def command(context: click.Context, /, study: str | None, trust: str, as_json: bool, **arguments: Any) -> None:
-    """How much data a guarantee needs, for a problem of these sizes, or for that of STUDY.
+def command(context: click.Context, /, fit_file: str | None, trust: str, as_json: bool, **arguments: Any) -> None:
+    """How much data a guarantee needs, for a problem of these sizes, or for that of FIT_FILE.
 
     With --trust shuffle: any one of --epsilon, --batch and --local-epsilon from the other two.
     """
@@ -53,7 +53,7 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
     plot = arguments.pop("plot")
     if plot is not None and not plot.lower().endswith((".svg", ".html")):
         raise InvalidInput("plot-suffix", f"--plot must name a file that ends in .svg or .html. Got {plot}.")
-    _sizes(context, study, arguments)
+    _sizes(context, fit_file, arguments)
     epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
     mixing = {name: arguments.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}
     mixing = {name: value for name, value in mixing.items() if value is not None}
@@ -133,19 +133,19 @@ def _show(outlook: Forecast, prospects: list[Prospect]) -> None:
     table(("under another promise", "people needed", "with a public table"), prospect_rows)
 
 
-def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any]) -> None:
-    """Fill in sizes and promise of a study where no flag gives them. Labels and edges count the states and actions."""
-    if study is not None:
-        read_study = study_in((study,))
-        if read_study is None:
+def _sizes(context: click.Context, fit_file: str | None, arguments: dict[str, Any]) -> None:
+    """Fill in sizes and promise of a fit file where no flag gives them. Labels and edges count the states and actions."""
+    if fit_file is not None:
+        read_file = fit_file_in((fit_file,))
+        if read_file is None:
             raise InvalidInput(
-                "forecast-not-a-study",
-                f"A forecast needs no data, only sizes, or a study that ends in .toml. Got {study}.",
+                "forecast-not-a-fit-file",
+                f"A forecast needs no data, only sizes, or a fit file that ends in .toml. Got {fit_file}.",
             )
-        fill_from_study(context, (study,), arguments)
-        known = read_study.options.get("rewards") is not None
+        fill_from_file(context, (fit_file,), arguments)
+        known = read_file.options.get("rewards") is not None
         arguments["rewards_known"] = arguments["rewards_known"] or known
-        columns = read_study.options.get("columns") or {}
+        columns = read_file.options.get("columns") or {}
         if columns and not columns.get("next_state"):  # whoever names columns names this one too, where there is one
             arguments["next_told"] = False
         arguments.pop("labels_source", None)
@@ -153,7 +153,7 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
         if arguments["states"] is None or arguments["actions"] is None:
             from ..data.trajectories.reading import codings
 
-            codes = codings(read_study.options.get("labels"), read_study.options.get("edges"))
+            codes = codings(read_file.options.get("labels"), read_file.options.get("edges"))
         for kind, size in codes.items():
             arguments[kind] = arguments[kind] if arguments[kind] is not None else size
         for name in set(arguments) - set(context.params):
@@ -161,7 +161,7 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
     for name in ("states", "actions", "horizon"):
         if arguments[name] is None:
             raise InvalidInput(
-                "forecast-size-unsaid", f"A forecast needs to know the {name}. Give --{name}, or a study that says it."
+                "forecast-size-unsaid", f"A forecast needs to know the {name}. Give --{name}, or a fit file that says it."
             )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from .init import folder_of
 from .learner import chosen_learner, learner_options, show_worth
 from .output import emit, note
 from .progress import working
-from .study import folder_of
 
 
 @click.command("refit")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from .init import folder_of
 from .output import emit
-from .study import folder_of
 
 
 @click.command("report")

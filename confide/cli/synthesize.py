@@ -6,7 +6,7 @@ import click
 
 from .output import emit, note
 from .progress import working
-from .study import folder_of
+from .init import folder_of
 
 
 @click.command("synthesize")

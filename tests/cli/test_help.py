@@ -22,7 +22,7 @@ def first_steps() -> list[str]:
 def test_without_arguments_there_are_three_things_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([]) == 0
     assert capsys.readouterr().out == cli.FIRST_STEPS
-    assert [step.split()[0] for step in first_steps()] == ["simulate", "study", "service"]
+    assert [step.split()[0] for step in first_steps()] == ["simulate", "init", "service"]
 
 
 @pytest.mark.parametrize(

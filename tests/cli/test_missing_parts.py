@@ -36,7 +36,7 @@ print(json.dumps(answers))
 
 SENTENCES = {
     "service check http://127.0.0.1:9": "did not answer",
-    "service check study.toml": "is not the folder of a service",
+    "service check fit.toml": "is not the folder of a service",
     "visit http://127.0.0.1:9 --environment riverswim/3": "did not answer",
     "simulate riverswim/3 --epsilon 1": "is not installed",
     "serve .": "is not installed",

@@ -37,8 +37,8 @@ class FitChoices:
     failure: with what probability error radii may be wrong. calibration: `tight`, or a paper's own, `paper` or `sound`.
     scale: times the learner's pessimism.
     alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
-    sets it if it has none. out: a folder for what may be published; replace: what is there. study: a study's sections, kept as they
-    are. options: of the learner's own.
+    sets it if it has none. out: a folder for what may be published; replace: what is there. fit_file: the sections of one, as
+    they are. options: of the learner's own.
     """
 
     learner: str | OfflineLearner
@@ -54,7 +54,7 @@ class FitChoices:
     budget: float | None = None
     out: Path | None = None
     replace: bool = False
-    study: Mapping[str, Any] | None = None
+    fit_file: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

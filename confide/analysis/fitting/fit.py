@@ -177,7 +177,7 @@ class Order:
     def _fit(self, learned: LearningResult, releases: dict[str, bytes], drawn_by: str, remarks: tuple[str, ...]) -> Fit:
         plan, data = self.plan, self.data
         privacy = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
-        options, scale, study = self.choices.kept_options, self.choices.scale, self.choices.study
+        options, scale, fit_file = self.choices.kept_options, self.choices.scale, self.choices.fit_file
         chosen = {"learner": self.learner.name, "options": options, "scale": scale, "privacy": privacy}
         return Fit(
             learned.policy,
@@ -186,7 +186,7 @@ class Order:
             releases,
             plan.certificate(drawn_by).assuming(remarks).with_audit(self.audited),
             learned.findings,
-            {**data.describe(), **chosen, **plan.described, **({} if study is None else {"study": study})},
+            {**data.describe(), **chosen, **plan.described, **({} if fit_file is None else {"fit_file": fit_file})},
             data.states.names,
             data.actions.names,
             getattr(self.learner, "features", None) if data.vectors is None else None,
@@ -293,7 +293,7 @@ def fit(
     failure:
     with what probability the release's error radii may be wrong. calibration: `tight`, or DP-APVI and DP-VAPVI as printed (`paper`)
     or with noise that keeps their claim (`sound`). scale: times the learner's pessimism. alone: keep what a
-    machine would play where people go on as now, even if nobody can tell what that is worth. study: the study's sections,
+    machine would play where people go on as now, even if nobody can tell what that is worth. fit_file: the fit file's sections,
     kept as they are. All others are the learner's own. The noise must be secure. progress,
     stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:
     called with what the policy is worth as soon as that is judged, before other promises are rehearsed and pages written. audit:

@@ -103,7 +103,7 @@ WRITERS: dict[str, Callable[[pyarrow.Table, Path], None]] = {".parquet": _parque
 def synthesize(fit: Fit, people: int, follow: str = PRACTICE, seed: int = 0) -> SyntheticLog:
     """Draw as many synthetic people from the model of a fit's release; the same seed draws the same ones.
 
-    The columns have the names that the log's had, and states and actions their labels, so that the same study fits both.
+    The columns have the names that the log's had, and states and actions their labels, so that the same fit file serves both.
     """
     people = validation.integer("people", people, 1)
     follow = validation.choice("follow", follow, FOLLOWED)

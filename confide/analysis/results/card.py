@@ -26,7 +26,7 @@ LIMITS = (
 def card(fit: Fit) -> dict[str, Any]:
     """The model card of a fit as plain values, all of them public."""
     config, findings, certificate = fit.config, fit.findings, fit.certificate
-    declared = (config.get("study") or {}).get("card") or {}
+    declared = (config.get("fit_file") or {}).get("card") or {}
     true = certificate.guarantee
     rewards = config.get("declared_range", config["reward_range"])
     return {

@@ -40,11 +40,11 @@ from .folder import (
 from .toml import as_toml
 
 SCHEMA = "confide.fit/1"
-TABLE, RELEASE, REPORT, STUDY = "policy.csv", "release", "report.html", "study.toml"
+TABLE, RELEASE, REPORT, FIT_FILE = "policy.csv", "release", "report.html", "fit.toml"
 CARD, CARD_PAGE = "card.json", "card.html"
 FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG, CARD, CARD_PAGE)
-KNOWN = (*FILES, STUDY)
-"""The files that may lie in a folder: a study does where a command used one."""
+KNOWN = (*FILES, FIT_FILE)
+"""The files that may lie in a folder: a fit file does where a command used one."""
 HEADER = ("step", "state", "action", "probability", "value")
 
 
@@ -206,9 +206,9 @@ class Fit:
         (draft / REPORT).write_text(page, encoding="utf-8")
         (draft / CARD).write_text(card_json(self), encoding="utf-8")
         (draft / CARD_PAGE).write_text(card_page(self), encoding="utf-8")
-        if self.config.get("study"):
+        if self.config.get("fit_file"):
             above = "# What this fit was told. The data and its tables are named, not where they lie.\n"
-            (draft / STUDY).write_text(as_toml(self.config["study"], above), encoding="utf-8")
+            (draft / FIT_FILE).write_text(as_toml(self.config["fit_file"], above), encoding="utf-8")
         if isinstance(self.policy, Policy) and self.values is not None:
             with open(draft / TABLE, "w", encoding="utf-8", newline="") as file:
                 self._write_table(csv.writer(file), self.policy, self.values)

@@ -173,14 +173,14 @@ def test_centres_that_cannot_be_are_refused(tmp_path: Path) -> None:
         cf.fit(data_of(), "pevi", PROMISE, features=features, reward_centre=0.1, budget=1.0, ledger=tmp_path / "l.json")
 
 
-def test_a_study_names_the_centre(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fit_file_names_the_centre(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved(400, tmp_path)
-    study = tmp_path / "study.toml"
-    study.write_text(
+    fit_file = tmp_path / "fit.toml"
+    fit_file.write_text(
         '[data]\nfiles = ["log.parquet"]\n[problem]\nstates = 5\nactions = 3\nhorizon = 1\n'
         '[promise]\nrho = 1\nbudget = 2\nreward_centre = 0.25\n[output]\nfolder = "out"\n'
     )
-    assert run(["fit", str(study)]) == 0
+    assert run(["fit", str(fit_file)]) == 0
     assert "centred at 0.25" in capsys.readouterr().out
 
 

@@ -141,15 +141,15 @@ def test_a_fit_keeps_the_range_in_all_that_it_writes(tmp_path: Path) -> None:
     people = [(rng.integers(2, size=19).tolist(), float(rng.integers(2))) for _ in range(80)]
     log = columns([Episode([0, 1] * 10, actions, [0.0] * 18 + [lived]) for actions, lived in people])
     parquet.write_table(pa.table(log), tmp_path / "stays.parquet")
-    (tmp_path / "study.toml").write_text(
+    (tmp_path / "fit.toml").write_text(
         '[data]\nfiles = ["stays.parquet"]\n[problem]\nstates = 2\nactions = 2\nhorizon = 20\nreturn_range = [0, 1]\n'
         '[promise]\nrho = 0.2\nbudget = 1.0\n[output]\nfolder = "policy"\n'
     )
-    assert run(["fit", str(tmp_path / "study.toml"), "--json"]) == 0
+    assert run(["fit", str(tmp_path / "fit.toml"), "--json"]) == 0
     folder = tmp_path / "policy"
     config, card = (json.loads((folder / name).read_text()) for name in ("config.json", "card.json"))
     assert config["return_range"] == [0, 1] and card["data"]["returns"] == [0, 1]
-    assert "return_range = [0, 1]" in (folder / "study.toml").read_text().replace("0.0", "0").replace("1.0", "1")
+    assert "return_range = [0, 1]" in (folder / "fit.toml").read_text().replace("0.0", "0").replace("1.0", "1")
     assert "returns clipped to [0, 1]" in (folder / "certificate.json").read_text()
     assert ">Returns</th><td>0 to 1 a person" in (folder / "card.html").read_text()
     fit = cf.load(folder)

@@ -1,4 +1,4 @@
-"""A study in place of flags: drafted from names and types, taken by every command, kept by results."""
+"""A fit file in place of flags: drafted from names and types, taken by every command, kept by results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.analysis.fitting.study import SECTIONS, Study
+from confide.analysis.fitting.fit_file import SECTIONS, FitFile
 from confide.cli import run
 from confide.errors import ConfideError
 from confide.learning.learners import catalogue
@@ -35,8 +35,8 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def drafted(*words: str) -> Path:
     given = "step=day,state=zustand,action=tat,reward=lohn"
-    assert run(["study", "init", "log.csv", "--columns", given, *words]) == 0
-    return Path("study.toml")
+    assert run(["init", "log.csv", "--columns", given, *words]) == 0
+    return Path("fit.toml")
 
 
 def filled(path: Path, more: str = "") -> Path:
@@ -49,16 +49,16 @@ def filled(path: Path, more: str = "") -> Path:
 
 
 def test_from_a_log_to_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
-    study = filled(drafted())
+    fit_file = filled(drafted())
     captured = capsys.readouterr()
     assert "rows, for your eyes only" in captured.err and f"{len(columns(LOG)['user']):,}" not in captured.out
-    assert run(["check", str(study)]) == 0
-    assert run(["forecast", str(study), "--json"]) == 0
-    assert run(["fit", str(study)]) == 0
+    assert run(["check", str(fit_file)]) == 0
+    assert run(["forecast", str(fit_file), "--json"]) == 0
+    assert run(["fit", str(fit_file)]) == 0
     for command in ("certificate", "report", "budget"):
-        assert run([command, str(study)]) == 0
-    assert run(["refit", str(study), "--out", "again"]) == 0
-    assert run(["budget", str(study), "--json"]) == 0
+        assert run([command, str(fit_file)]) == 0
+    assert run(["refit", str(fit_file), "--out", "again"]) == 0
+    assert run(["budget", str(fit_file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["spent"] == pytest.approx(0.5)
 
 
@@ -72,24 +72,24 @@ def test_the_draft_holds_no_number_of_the_data() -> None:
 
 
 def test_flags_override_and_results_keep_what_held() -> None:
-    study = filled(drafted())
-    assert run(["fit", str(study), "--rho", "0.25", "--out", "other"]) == 0
-    kept = tomllib.loads(Path("other/study.toml").read_text())
+    fit_file = filled(drafted())
+    assert run(["fit", str(fit_file), "--rho", "0.25", "--out", "other"]) == 0
+    kept = tomllib.loads(Path("other/fit.toml").read_text())
     assert kept["promise"]["rho"] == 0.25 and kept["columns"]["state"] == "zustand"
     assert kept["data"]["files"] == ["log.csv"] and kept["problem"]["horizon"] == HORIZON
-    again = Study.read("other/study.toml")
+    again = FitFile.read("other/fit.toml")
     assert again.options["horizon"] == HORIZON and again.options["labels"]["states"] == [f"s{n}" for n in range(STATES)]
-    assert run(["fit", str(study), "--epsilon", "0.5", "--delta", "1e-6", "--out", "third", "--json"]) == 0
+    assert run(["fit", str(fit_file), "--epsilon", "0.5", "--delta", "1e-6", "--out", "third", "--json"]) == 0
 
 
 def test_labels_from_the_data_must_be_confirmed_and_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    study = filled(drafted("--draft-labels"))
-    assert 'states = ["s0"' in study.read_text()
-    assert run(["check", str(study)]) == 2
+    fit_file = filled(drafted("--draft-labels"))
+    assert 'states = ["s0"' in fit_file.read_text()
+    assert run(["check", str(fit_file)]) == 2
     assert "confirmed = true" in capsys.readouterr().err
-    study.write_text(study.read_text().replace("confirmed = false", "confirmed = true"))
-    assert run(["fit", str(study)]) == 0
-    assert run(["certificate", str(study)]) == 0
+    fit_file.write_text(fit_file.read_text().replace("confirmed = false", "confirmed = true"))
+    assert run(["fit", str(fit_file)]) == 0
+    assert run(["certificate", str(fit_file)]) == 0
     printed = capsys.readouterr().out
     assert "that a label occurs is not hidden" in printed and "labels, edges and tables, none" not in printed
 
@@ -105,46 +105,46 @@ def test_labels_from_the_data_must_be_confirmed_and_are_told(capsys: pytest.Capt
         ('[labels]\nbook = "a.json"\nstates = ["a"]\n', "Leave one out"),
     ],
 )
-def test_a_study_with_a_mistake_is_refused_by_name(text: str, says: str) -> None:
+def test_a_fit_file_with_a_mistake_is_refused_by_name(text: str, says: str) -> None:
     Path("bad.toml").write_text(text)
     with pytest.raises(ConfideError) as refusal:
-        _ = Study.read("bad.toml").options
+        _ = FitFile.read("bad.toml").options
     assert says in str(refusal.value)
 
 
 def test_what_is_there_is_not_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
     drafted()
-    assert run(["study", "init", "log.csv"]) == 2
+    assert run(["init", "log.csv"]) == 2
     assert "is yours" in capsys.readouterr().err
     assert run(["fit", "nowhere.toml"]) == 2
-    assert "confide study init" in capsys.readouterr().err
+    assert "confide init" in capsys.readouterr().err
 
 
-def test_what_a_flag_would_say_is_told_as_the_study_says_it(capsys: pytest.CaptureFixture[str]) -> None:
-    study = drafted()
-    assert run(["check", str(study)]) == 2
+def test_what_a_flag_would_say_is_told_as_the_fit_file_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    fit_file = drafted()
+    assert run(["check", str(fit_file)]) == 2
     printed = capsys.readouterr().err
     assert "--horizon H, and declare --states and --actions or list them as --labels" in printed
-    assert "In study.toml that is horizon, states, actions in [problem] or [labels]." in printed
-    filled(study)
-    study.write_text(study.read_text().replace("budget = 1.0 #", "# budget"))
-    assert run(["check", str(study)]) == 2
-    assert "--budget RHO in a fit. In study.toml that is rho, budget in [promise]." in capsys.readouterr().out
-    assert run(["study", "init", "log.csv"]) == 2
+    assert "In fit.toml that is horizon, states, actions in [problem] or [labels]." in printed
+    filled(fit_file)
+    fit_file.write_text(fit_file.read_text().replace("budget = 1.0 #", "# budget"))
+    assert run(["check", str(fit_file)]) == 2
+    assert "--budget RHO in a fit. In fit.toml that is rho, budget in [promise]." in capsys.readouterr().out
+    assert run(["init", "log.csv"]) == 2
     assert "that is" not in capsys.readouterr().err  # a draft is mended by its own flags
 
 
 def test_a_column_that_looks_like_propensities_is_named_and_not_read() -> None:
     Path("shop.csv").write_text("state,action,reward,propensity_score\n0,1,1,0.5\n")
-    assert run(["study", "init", "shop.csv", "--out", "shop.toml"]) == 0
+    assert run(["init", "shop.csv", "--out", "shop.toml"]) == 0
     assert '\n# propensity = "propensity_score"' in Path("shop.toml").read_text()
 
 
-def test_a_forecast_of_a_study_says_what_its_check_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_forecast_of_a_fit_file_says_what_its_check_says(capsys: pytest.CaptureFixture[str]) -> None:
     """Where the next state is not logged visits are asked for too, which takes more noise."""
     rows = [f"u{u},{t},{(u + t) % 2},{t % 2},1" for u in range(30) for t in range(3)]
     Path("untold.csv").write_text("\n".join(["user,step,state,action,reward", *rows]))
-    assert run(["study", "init", "untold.csv", "--out", "untold.toml"]) == 0
+    assert run(["init", "untold.csv", "--out", "untold.toml"]) == 0
     text = Path("untold.toml").read_text()
     for name, value in (("states", 2), ("actions", 2), ("horizon", 3)):
         text = re.sub(rf"^# {name} = \d+", f"{name} = {value}", text, count=1, flags=re.MULTILINE)
@@ -163,5 +163,5 @@ def test_numbers_that_count_from_one_and_titles_above_a_header(capsys: pytest.Ca
     assert run(["check", "ones.csv", "--states", "2", "--actions", "2", "--horizon", "1", "--rho", "1"]) == 2
     assert "They count from 0 to 1: declare more, or list them in a label book (--labels)." in capsys.readouterr().out
     Path("titled.csv").write_text("Report of May;;\nstate;action;reward\n1;0;1\n")
-    assert run(["study", "init", "titled.csv", "--out", "titled.toml"]) == 0
+    assert run(["init", "titled.csv", "--out", "titled.toml"]) == 0
     assert "2 columns have no name. If lines stand above the header, say --skip-rows N" in capsys.readouterr().err

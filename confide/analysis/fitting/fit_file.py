@@ -1,4 +1,4 @@
-"""A study: one commented file (`study.toml`) in place of the forty flags of a command.
+"""A fit file: one commented file (`fit.toml`) in place of the forty flags of a command.
 
 Paths in it are taken from where the file lies. Flags override it, and a fit keeps the settings it had in the end.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from ...data.trajectories.columns import ALIASES, parse
 from ...errors import FormatError, InvalidInput
 
-FILE = "study.toml"
+FILE = "fit.toml"
 TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
 SECTIONS: dict[str, tuple[str, ...]] = {
     "data": ("files", "table", *TEXT, "sort", "order_by", "in_order"),
@@ -49,32 +49,32 @@ PUBLIC, DATA = "public", "data"
 
 
 @dataclass(frozen=True)
-class Study:
+class FitFile:
     """The settings of a file, section by section, with paths resolved. `options` are the same by a command's option names."""
 
     path: Path
     sections: dict[str, dict[str, Any]]
 
     @classmethod
-    def read(cls, path: str | Path) -> Study:
-        """Read and check a study; what is not known is refused by name."""
+    def read(cls, path: str | Path) -> FitFile:
+        """Read and check a fit file; what is not known is refused by name."""
         place = Path(path)
         try:
             document = tomllib.loads(place.read_text(encoding="utf-8-sig"))
         except FileNotFoundError as error:
             raise InvalidInput(
-                "study-missing", f"There is no study {place}. Make one: confide study init DATA."
+                "fit-file-missing", f"There is no fit file {place}. Make one: confide init DATA."
             ) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FormatError(
-                "study-not-toml", f"{place} cannot be read as TOML: {error}. Correct that line."
+                "fit-file-not-toml", f"{place} cannot be read as TOML: {error}. Correct that line."
             ) from error
         sections: dict[str, dict[str, Any]] = {}
         for name, entries in document.items():
             _known(place, f"section [{name}]", name, SECTIONS)
             if not isinstance(entries, dict):
                 raise FormatError(
-                    "study-no-section", f"{place} must have sections such as [problem]. {name} stands in none. Move it."
+                    "fit-file-no-section", f"{place} must have sections such as [problem]. {name} stands in none. Move it."
                 )
             for key in entries:
                 _known(place, f"{key} in [{name}]", key, SECTIONS[name])
@@ -117,19 +117,19 @@ class Study:
             inline = {kind: section_entries[kind] for kind in ("states", "actions") if kind in section_entries}
             if inline and file in section_entries:
                 raise InvalidInput(
-                    "study-said-twice", f"[{name}] of {self.path} names a file and says it itself. Leave one out."
+                    "fit-file-said-twice", f"[{name}] of {self.path} names a file and says it itself. Leave one out."
                 )
             if inline or file in section_entries:
                 values[name] = inline or section_entries[file]
         if labels.get("source", PUBLIC) not in (PUBLIC, DATA):
             raise InvalidInput(
-                "study-labels-source",
+                "fit-file-labels-source",
                 f'[labels] source of {self.path} must be "public" or "data". Got {labels["source"]!r}.',
             )
         if labels.get("source") == DATA:
             if labels.get("confirmed") is not True:
                 raise InvalidInput(
-                    "study-labels-unconfirmed",
+                    "fit-file-labels-unconfirmed",
                     f"The labels in {self.path} were drafted from the data, and that a label occurs at all may tell of "
                     "somebody. Look at each: if anybody could have listed it beforehand, say confirmed = true in [labels].",
                 )
@@ -138,7 +138,7 @@ class Study:
 
 
 def place_of(option: str) -> tuple[str, str] | None:
-    """Section and key of a command's option in a study; None if it has none."""
+    """Section and key of a command's option in a fit file; None if it has none."""
     named = {option: place for place, option in RENAMED.items()}
     places = ((section, option) for section, keys in SECTIONS.items() if option in keys)
     return named.get(option) or next(places, None)
@@ -148,11 +148,11 @@ def _known(place: Path, what: str, name: str, known: Any) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, list(known), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
-        raise FormatError("study-key-unknown", f"{place}: {what} is not known. {hint}")
+        raise FormatError("fit-file-key-unknown", f"{place}: {what} is not known. {hint}")
 
 
 def _resolved(home: Path, key: str, value: Any) -> Any:
-    """A value with its paths taken from where the study lies; what names a query or a data set is no path."""
+    """A value with its paths taken from where the fit file lies; what names a query or a data set is no path."""
 
     def path(text: str) -> str:
         return text if ":" in text.split("/")[0] or not text else str(home / Path(text).expanduser())
@@ -163,7 +163,7 @@ def _resolved(home: Path, key: str, value: Any) -> Any:
 
 
 def sections_of(sources: tuple[str, ...], arguments: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The sections of a study with the same settings as a command's arguments: of files their names only."""
+    """The sections of a fit file with the same settings as a command's arguments: of files their names only."""
     settings = {name: value for name, value in arguments.items() if value not in (None, (), "", False)}
     sections: dict[str, dict[str, Any]] = {}
     if sources:

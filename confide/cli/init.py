@@ -1,4 +1,4 @@
-"""`confide study`, and how other commands take a study in place of their flags."""
+"""`confide init`, and how other commands take the file that it drafts in place of their flags."""
 
 from __future__ import annotations
 
@@ -14,18 +14,13 @@ from . import options
 from .output import emit, note, table
 
 if TYPE_CHECKING:
-    from ..analysis.fitting.study import Study
+    from ..analysis.fitting.fit_file import FitFile
 
 
-@click.group("study")
-def command() -> None:
-    """One commented file in place of forty flags: made by `init`, and taken by every command that works on data."""
-
-
-@command.command("init")
+@click.command("init")
 @click.argument("data", nargs=-1, required=True)
 @click.option(
-    "--out", type=click.Path(dir_okay=False), default="study.toml", show_default=True, help="Where to write it."
+    "--out", type=click.Path(dir_okay=False), default="fit.toml", show_default=True, help="Where to write it."
 )
 @click.option("--columns", default="", metavar="ROLE=NAME,...", help="Columns that are not found by their name.")
 @click.option("--table", help="The table, or a query, of a database file.")
@@ -36,29 +31,29 @@ def command() -> None:
 @click.option("--header", metavar="NAMES", help="Of the columns of a text table whose first row names none.")
 @click.option("--skip-rows", type=options.Count(), metavar="N", help="Lines above the header of a text table.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def init(
+def command(
     data: tuple[str, ...], out: str, columns: str, table: str | None, draft_labels: bool, as_json: bool, **text: Any
 ) -> None:
-    """Look at the names and types of DATA's columns, and write a commented study.
+    """Look at the names and types of DATA's columns, and write a commented file in place of forty flags (fit.toml).
 
     Sizes, horizon and the range of rewards are left to you: they are public numbers, and must not be read off the data. How
     many rows and different entries there are is reported on stderr, and written nowhere.
     """
-    from ..analysis.fitting.study_draft import draft, look
+    from ..analysis.fitting.fit_draft import draft, look
     from ..data.trajectories.columns import parse
     from ..data.trajectories.text_forms import UNNAMED
 
     target = Path(out)
     if target.exists():
         raise InvalidInput(
-            "study-exists", f"{target} is there already, and is yours. Choose another name with --out, or move it."
+            "fit-file-exists", f"{target} is there already, and is yours. Choose another name with --out, or move it."
         )
     text_options = {name: value for name, value in text.items() if value is not None}
     seen = look(data, text_options, table, parse(columns), draft_labels)
     target.write_text(draft(data, seen, text_options, table, target.parent), encoding="utf-8")
     note(f"confide: {seen.rows:,} rows, for your eyes only.")
     if as_json:
-        emit({"study": str(target), "columns": seen.types, "roles": seen.roles})
+        emit({"file": str(target), "columns": seen.types, "roles": seen.roles})
         return
     roles = {name: role for role, name in seen.roles.items()}
     show_columns(seen.types, roles)
@@ -79,24 +74,24 @@ def show_columns(types: dict[str, str], roles: dict[str, str]) -> None:
     table(("column", "type", "role"), [(name, type_, roles.get(name, "-")) for name, type_ in types.items()])
 
 
-def study_in(sources: tuple[str, ...]) -> Study | None:
-    """The study among the sources of a command, if there is one."""
-    from ..analysis.fitting.study import Study
+def fit_file_in(sources: tuple[str, ...]) -> FitFile | None:
+    """The fit file among the sources of a command, if there is one."""
+    from ..analysis.fitting.fit_file import FitFile
 
-    studies = [source for source in sources if source.endswith(".toml")]
-    if len(studies) > 1:
-        raise InvalidInput("study-two", f"One study at a time. Got {' and '.join(studies)}.")
-    return Study.read(studies[0]) if studies else None
+    files = [source for source in sources if source.endswith(".toml")]
+    if len(files) > 1:
+        raise InvalidInput("fit-file-two", f"One fit file at a time. Got {' and '.join(files)}.")
+    return FitFile.read(files[0]) if files else None
 
 
-def fill_from_study(context: click.Context, sources: tuple[str, ...], arguments: dict[str, Any]) -> tuple[str, ...]:
-    """Fill in the settings of a study that no flag gives, changing `arguments`; returns the data."""
-    study = study_in(sources)
+def fill_from_file(context: click.Context, sources: tuple[str, ...], arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Fill in the settings of a fit file that no flag gives, changing `arguments`; returns the data."""
+    fit_file = fit_file_in(sources)
     data = tuple(source for source in sources if not source.endswith(".toml"))
     arguments["labels_source"] = None
-    if study is None:
+    if fit_file is None:
         return sources
-    settings = study.options
+    settings = fit_file.options
     arguments["labels_source"] = settings.get("labels_source")
     arguments["card"] = settings["card"]
     for name, value in settings.items():
@@ -107,23 +102,23 @@ def fill_from_study(context: click.Context, sources: tuple[str, ...], arguments:
     for one, other in (("rho", "epsilon"), ("epsilon", "rho"), ("rho", "delta")):  # a promise is one, not half of two
         if _is_flag_given(context, one) and not _is_flag_given(context, other) and other in arguments:
             arguments[other] = 0.0 if other == "delta" else None
-    if not (data or study.sources):
+    if not (data or fit_file.sources):
         raise InvalidInput(
-            "study-no-data", f"{study.path} names no data. Say files in [data], or name it in the command."
+            "fit-file-no-data", f"{fit_file.path} names no data. Say files in [data], or name it in the command."
         )
-    return data or study.sources
+    return data or fit_file.sources
 
 
 FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
-def in_study(sentence: str, words: Sequence[str]) -> str:
-    """An error's sentence; where a command was given a study, with the places in it of the flags that the sentence names."""
-    study = next((word for word in words if word.endswith(".toml")), None)
-    if study is None or words[0] == command.name:  # which makes one, and says what is wrong by its own flags
+def in_fit_file(sentence: str, words: Sequence[str]) -> str:
+    """An error's sentence; where a command was given a fit file, with the places in it of the flags that the sentence names."""
+    fit_file = next((word for word in words if word.endswith(".toml")), None)
+    if fit_file is None or words[0] == command.name:  # which makes one, and says what is wrong by its own flags
         return sentence
     try:
-        from ..analysis.fitting.study import SECTIONS, place_of
+        from ..analysis.fitting.fit_file import SECTIONS, place_of
     except ModuleNotFoundError:  # where only what a device needs is installed
         return sentence
     places: dict[str, list[str]] = {}
@@ -133,13 +128,13 @@ def in_study(sentence: str, words: Sequence[str]) -> str:
         elif (place := place_of(name)) is not None:
             places.setdefault(place[0], []).append(place[1])
     parts = [f"{', '.join(names)} in [{section}]" if names else f"[{section}]" for section, names in places.items()]
-    return f"{sentence} In {Path(study).name} that is {' or '.join(parts)}." if parts else sentence
+    return f"{sentence} In {Path(fit_file).name} that is {' or '.join(parts)}." if parts else sentence
 
 
 def folder_of(path: str) -> str:
-    """The folder of results that a path means: itself, or where a study puts them."""
-    study = study_in((path,))
-    return path if study is None else str(study.folder)
+    """The folder of results that a path means: itself, or where a fit file puts them."""
+    fit_file = fit_file_in((path,))
+    return path if fit_file is None else str(fit_file.folder)
 
 
 def _is_flag_given(context: click.Context, name: str) -> bool:
@@ -150,7 +145,7 @@ def _is_flag_given(context: click.Context, name: str) -> bool:
     )
 
 
-def _merged(study: dict[str, str], flag: Any) -> Any:
+def _merged(fit_file: dict[str, str], flag: Any) -> Any:
     from ..data.trajectories.columns import parse
 
-    return {**study, **(parse(flag) if isinstance(flag, str) else {})}
+    return {**fit_file, **(parse(flag) if isinstance(flag, str) else {})}

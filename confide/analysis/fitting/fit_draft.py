@@ -1,4 +1,4 @@
-"""Drafts a study from names and types of columns. Nothing that was counted or read stands in it."""
+"""Drafts a fit file from names and types of columns. Nothing that was counted or read stands in it."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ MEANING = {
 }
 
 HEAD = [
-    "# A study for confide. Lines that begin with # say nothing until you take the # away.",
+    "# A fit file for confide. Lines that begin with # say nothing until you take the # away.",
     "# Everything here is published with the results: write no number that you read off the data.",
-    "# confide check study.toml       confide fit study.toml       confide forecast study.toml",
+    "# confide check fit.toml       confide fit fit.toml       confide forecast fit.toml",
     "",
 ]
 SIZES = {
@@ -117,7 +117,7 @@ def look(
     for role, name in columns.items():
         if name and name not in types:
             raise InvalidInput(
-                "study-column-missing", f"There is no column {name!r} for {role}. Found: {', '.join(types)}."
+                "fit-file-column-missing", f"There is no column {name!r} for {role}. Found: {', '.join(types)}."
             )
         roles[role] = name
     coded = [roles[role] for role in (STATE, ACTION) if roles.get(role)]
@@ -128,7 +128,7 @@ def look(
         if book and name and _texts(types[name]):
             if len(seen[name]) > MOST_LABELS:
                 raise InvalidInput(
-                    "study-too-many-labels",
+                    "fit-file-too-many-labels",
                     f"Column {name!r} has more than {MOST_LABELS:,} different texts: no labels, but text. Cut it.",
                 )
             labels[kind] = sorted(str(part) for part in seen[name] if part is not None)
