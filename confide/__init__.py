@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .lab import audit, environments, testing
     from .lab.simulation.registering import register
     from .lab.simulation.simulate import simulate
+    from .lab.studies import Study
     from .learning import learners
     from .privacy import Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
     from .service.device.device import Device
@@ -27,6 +28,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "Device": ("service.device", "Device"),
     "Fit": ("analysis.results.fit", "Fit"),
     "Run": ("analysis.results", "Run"),
+    "Study": ("lab.studies", "Study"),
     "fit": ("analysis.fitting", "fit"),
     "load": ("analysis.results.fit", "load"),
     "register": ("lab.simulation", "register"),
@@ -64,6 +66,7 @@ __all__ = [
     "NoPrivacy",
     "Run",
     "Shuffle",
+    "Study",
     "__version__",
     "analysis",
     "audit",

@@ -51,6 +51,10 @@ class MissingExtra(ConfideError, ImportError):
     """An optional dependency that is not installed."""
 
 
+class NoiseWarning(UserWarning):
+    """What is simulated drowns in the noise of its guarantee: its results show the noise, not the learner."""
+
+
 class Unfinished(ConfideError):
     """A fit whose release was paid for, and that failed afterwards. `fit` holds the release: learn from it by `refit`."""
 

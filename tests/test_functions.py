@@ -40,6 +40,7 @@ MANY = {
     **dict.fromkeys(
         (
             "cli/audit.py _audited",
+            "cli/plot.py command",
             "cli/reproduce.py command",
             "cli/serve.py command",
             "cli/visit.py command",

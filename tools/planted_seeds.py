@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         "a finished seed is not kept",
-        "lab/experiments/seeds.py",
+        "lab/studies/seeds.py",
         "        if self.kept is not None:\n            self.kept.put(index, finished)\n",
         "",
         (STOPPED,),
@@ -48,7 +48,7 @@ MUTANTS = (
     Mutant(
         "seeds of other choices are taken for this run's",
         "lab/simulation/kept.py",
-        'choices = {**(setting.choices.as_json() or {}), "seeds": None}',
+        'choices = {**named, "seeds": None}',
         'choices = {"seeds": None}',
         (KEPT,),
         unseen=UNSEEN,

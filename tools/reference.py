@@ -28,6 +28,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "environments": ("confide.lab.environments",),
     "mdp": ("confide.mdp",),
     "simulation": ("confide.lab.simulation",),
+    "studies": ("confide.lab.studies",),
     "learners": ("confide.learning.learners",),
     "planning": ("confide.learning.planning",),
     "trajectories": ("confide.data.trajectories",),

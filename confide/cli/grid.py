@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..analysis.reporting.numbers import counted
-from ..errors import FormatError, InvalidInput
+from ..errors import InvalidInput
 from ..protocol.papers import POOLED
 from . import options
 from .learner import own_options
@@ -17,8 +19,8 @@ from .output import note, table
 
 if TYPE_CHECKING:
     from ..analysis.results import Run
-    from ..lab.experiments.seeds import UnfinishedRun
-    from ..lab.simulation import Choices, Setting
+    from ..lab.simulation import Choices
+    from ..lab.studies import Study
 
 NUMBERS = ("epsilon", "delta", "rho", "bonus_scale", "local_epsilon")
 COUNTS = ("episodes", "horizon", "batch")
@@ -39,42 +41,26 @@ CHOICES = (
     options.DEVICES,
     *options.SHUFFLING,
 )
-OWN, SAVED = "option", "choices"
+OWN = "option"
 BASIC = ("environment", "learner", "trust", "epsilon", "delta", "rho", "episodes", "seeds", "seed", "engine")
 REQUESTED = (*BASIC, OWN, *CHOICES)
 """The options of the command that a result depends on."""
 
 
-class GridRun(NamedTuple):
-    """One run of a grid: what is chosen, its name in a legend, and the folder in which it is saved, if it is."""
+def study_of(arguments: dict[str, Any], compare: tuple[str, ...]) -> Study:
+    """The study that a command asks for: of one cell, or of one for each combination of compared values."""
+    from ..lab.studies import Study, StudyCell
 
-    choices: Choices
-    label: str = ""
-    folder: Path | None = None
-
-    def saved(self) -> Run | None:
-        """The run that the folder holds, if it was made with the same choices and the same imported files; else None."""
-        from ..analysis.results import Run
-        from ..lab.simulation.record import RECORD, same_files
-
-        if self.folder is None or not self.folder.is_dir():
-            return None
-        try:
-            run = Run.load(self.folder)
-        except FormatError:
-            return None
-        alike = run.config.get(SAVED) == self.choices.as_json() and run.seeds == self.choices.seeds
-        return run if alike and same_files(run.config.get(RECORD)) else None
-
-
-def grid_of(arguments: dict[str, Any], compare: tuple[str, ...]) -> list[GridRun]:
-    """The runs that a command asks for: one, or one for each combination of compared values."""
-    return [
-        GridRun(
-            choices_of(merged_arguments(arguments, variant)), label_of(variant), folder_of(arguments["out"], variant)
-        )
-        for variant in variants(compare)
-    ]
+    return Study.of_cells(
+        [
+            StudyCell(
+                choices_of(merged_arguments(arguments, variant)),
+                label_of(variant),
+                folder_of(arguments["out"], variant),
+            )
+            for variant in variants(compare)
+        ]
+    )
 
 
 def variants(compare: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -146,8 +132,10 @@ def choices_of(arguments: dict[str, Any]) -> Choices:
     """The choices that the command's arguments make: its own, and options of the learner's own."""
     from ..lab.simulation import Choices
     from ..lab.simulation.simulate import online_listing
+    from ..learning.learners import baselines
 
-    online_listing(arguments["learner"])  # before the promise: who learns from logged people takes another one
+    # Before the promise: a learner from logged people takes another one.
+    online_listing(baselines.resolve(arguments["learner"], arguments["trust"]).name)
     promise = options.guarantee(*(arguments[name] for name in ("trust", "epsilon", "delta", "rho")))
     named = {name: arguments[name] for name in ("episodes", "seeds", "seed", "engine", *CHOICES)}
     own = own_options(arguments[OWN], (*BASIC, *CHOICES, "privacy", "workers", "failure"))
@@ -158,6 +146,7 @@ def saved_choices(folder: str) -> Choices:
     """The choices that a saved run was made with."""
     from ..analysis.results import Run
     from ..lab.simulation import Choices
+    from ..lab.studies.cells import SAVED
 
     try:
         return Choices.from_json(Run.load(folder).config.get(SAVED))
@@ -169,55 +158,42 @@ def saved_choices(folder: str) -> Choices:
         ) from None
 
 
-def run_all(
-    grid: Sequence[GridRun], workers: int, scheduler: str | None, replace: bool
-) -> Iterator[tuple[int, Run, bool]]:
-    """The runs of a grid as they are finished: number, run, and whether it was there before. replace: none is taken as it is.
+def run_all(study: Study, workers: int, scheduler: str | None, replace: bool) -> Iterator[tuple[int, Run, bool]]:
+    """The runs of a study as they are finished: number, run, and whether it was there before. replace: none is taken as it is.
 
     A run that is to be saved keeps every seed that is finished: whatever stops the grid, the same command goes on from them.
     """
-    from ..lab.experiments.seeds import UnfinishedRun, finished_runs
-    from ..lab.experiments.spreading import DASK, TaskEngine
     from .progress import bar
 
-    unfinished: dict[int, UnfinishedRun] = {}
-    for number, wanted in enumerate(grid):
-        saved = None if replace else wanted.saved()
-        if saved is None:
-            unfinished[number] = UnfinishedRun.begun(_checked(wanted.choices), wanted.folder, wanted.label)
-        else:
-            yield number, saved, True
-    engine = TaskEngine(DASK, 1, scheduler) if scheduler else TaskEngine(workers=workers)
+    seeds = sum(cell.choices.seeds for cell in study.cells)
     try:
-        with bar(sum(run.seeds for run in unfinished.values()), "seeds") as progress:
-            for number, run in finished_runs(unfinished, engine, progress):
-                yield number, run, False
+        with bar(seeds, "seeds") as progress, warnings_noted():
+            yield from study.finished(workers, scheduler, replace=replace, progress=progress)
     except KeyboardInterrupt:
-        _say_interrupted(grid, unfinished)
+        kept = all(cell.folder is not None for cell in study.cells)
+        way_on = "these are kept, and the same command goes on from them." if kept else "--out would have kept them."
+        done = seeds - study.missing_seeds
+        note(f"confide: interrupted after {done} of {counted(seeds, 'seed')}; {way_on}")
         raise
 
 
-def _say_interrupted(grid: Sequence[GridRun], unfinished: Mapping[int, UnfinishedRun]) -> None:
-    """Write to stderr how much of a grid is finished, and how it goes on."""
-    seeds = sum(wanted.choices.seeds for wanted in grid)
-    done = seeds - sum(len(run.missing) for run in unfinished.values())
-    kept = all(wanted.folder is not None for wanted in grid)
-    way_on = "these are kept, and the same command goes on from them." if kept else "--out would have kept them."
-    note(f"confide: interrupted after {done} of {counted(seeds, 'seed')}; {way_on}")
+@contextmanager
+def warnings_noted() -> Iterator[None]:
+    """Inside it, warnings about noise go to stderr as one line each."""
+    from ..errors import NoiseWarning
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NoiseWarning)
+        shown = warnings.showwarning
 
-def _checked(choices: Choices) -> Setting:
-    """What the choices lead to; refused if it cannot be run, with a warning where too few people are simulated."""
-    from ..lab.simulation import complete
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, NoiseWarning):
+                note(f"confide: warning: {message}")
+            else:
+                shown(message, category, *place)
 
-    setting = complete(choices)
-    needed = setting.episodes_needed
-    if needed > setting.schedule.users:
-        note(
-            f"confide: warning: with {choices.privacy} the noise drowns what {setting.schedule.users:,} episodes can show; "
-            f"at least about {needed:.1g} would be needed."
-        )
-    return setting
+        warnings.showwarning = show  # type: ignore[assignment]  # with a narrower signature, of what Python passes
+        yield
 
 
 def show_promises(runs: list[Run]) -> None:

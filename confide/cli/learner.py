@@ -158,6 +158,6 @@ def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str
 
 
 def _value(text: str) -> Any:
-    from ..lab.environments.address import read_word
+    from ..mdp.address import read_word
 
     return None if text.lower() == "none" else read_word(text)

@@ -14,7 +14,7 @@ from .output import note, table
 
 if TYPE_CHECKING:
     from ..lab.experiments.experiment import Experiment
-    from ..lab.experiments.spreading import TaskEngine
+    from ..lab.studies.spreading import TaskEngine
 
 
 WIDTH = 120
@@ -79,7 +79,7 @@ def command(
     """
     from ..lab.experiments.catalogue import ADDRESSES, catalogue, chosen
     from ..lab.experiments.publishing import publish_gallery
-    from ..lab.experiments.spreading import TaskEngine
+    from ..lab.studies.spreading import TaskEngine
 
     if addresses == ("list",):
         _list(list(catalogue().values()))

@@ -121,12 +121,13 @@ def command(
 
     ENVIRONMENT is an address such as riverswim/6, random/2x2 or gymnasium:FrozenLake-v1; `confide environments` lists them.
     """
+    from ..lab.studies import Study, StudyCell
+
     again, workers, scheduler = (arguments.pop(name) for name in ("again", "workers", "scheduler"))
     if again is not None:
         _alone(context)
         choices = grid.saved_choices(again)
-        _say_differences(again)
-        runs_wanted = [grid.GridRun(choices, folder=grid.folder_of(arguments["out"], {}))]
+        study = Study.of_cells([StudyCell(choices, folder=grid.folder_of(arguments["out"], {}))])
     elif environment is None:
         raise InvalidInput(
             "simulate-environment-missing",
@@ -143,28 +144,21 @@ def command(
             "--behaviour, --no-support, --return-range and --visits are about logged people. Use them with --offline.",
         )
     else:
-        runs_wanted = grid.grid_of({**arguments, "environment": environment}, compare)
-    from ..analysis.results.folder import discard, kept_place
-
-    _check_folders(runs_wanted, arguments["replace"])
+        study = grid.study_of({**arguments, "environment": environment}, compare)
     if arguments["plot"]:
         from ..analysis.reporting.figures import check_picture
 
         check_picture(arguments["plot"])
-    runs_by_number = {}
-    for number, run, before in grid.run_all(runs_wanted, workers, scheduler, arguments["replace"]):
-        runs_by_number[number] = run
-        folder = runs_wanted[number].folder
+    for number, _, before in grid.run_all(study, workers, scheduler, arguments["replace"]):
+        folder = study.cells[number].folder
         if folder is not None:
-            if not before:
-                run.save(folder, replace=arguments["replace"])
-                discard(kept_place(folder))  # the seeds are in the run now
             note(f"was saved in {folder}" if before else f"saved in {folder}")
-    runs = [runs_by_number[number] for number in range(len(runs_wanted))]
+    runs = study.runs
     if again is not None:
         _compare_with(again, runs[0])
     if arguments["plot"]:
-        _draw(runs, arguments["plot"])
+        study.plot(arguments["plot"])
+        note(f"drawn in {arguments['plot']}")
     if as_json:
         emit(runs[0].as_json() if len(runs) == 1 else {"runs": [run.as_json() for run in runs]})
     else:
@@ -189,42 +183,21 @@ def _given(context: click.Context, names: Iterable[str]) -> list[str]:
 
 
 def _compare_with(folder: str, run: Run) -> None:
-    """Write to stderr whether a run that was run again is the same to the last digit."""
+    """Write to stderr whether a run that was run again is the same to the last digit, and what differs from when it was saved:
+    the code, the packages, the machine, files of the user, the world.
+    """
     from ..analysis.results import Run
+    from ..lab.simulation.record import RECORD, differences
 
     saved = Run.load(folder)
-    alike = saved.regret.shape == run.regret.shape and bool((saved.regret == run.regret).all())
-    note(f"the same as in {folder}, to the last digit" if alike else f"confide: warning: not the same as in {folder}")
-
-
-def _say_differences(folder: str) -> None:
-    """Write to stderr what differs from when a run was saved: the code, the packages, the imported files, the machine."""
-    from ..analysis.results import Run
-    from ..lab.simulation.record import RECORD, differences, surroundings
-
-    before = Run.load(folder).config.get(RECORD)
+    before = saved.config.get(RECORD)
     if before is None:
         note(f"{folder} has no record of what it was run with")
-        return
-    for difference in differences({name: before[name] for name in surroundings()}, surroundings()):
-        note(f"since {folder} was run, {difference}")
-
-
-def _check_folders(wanted: list[grid.GridRun], replace: bool) -> None:
-    """Refuse, before anything runs, folders in which runs could not be saved; those that hold the same run are kept."""
-    from ..analysis.results import Run
-
-    for one in wanted:
-        if one.folder is not None and (replace or one.saved() is None):
-            Run.check_folder(one.folder, replace=replace)
-
-
-def _draw(runs: list[Run], path: str) -> None:
-    from ..analysis.reporting.figures import regret_figure
-
-    curves = [(run.label, run.checkpoints, run.regret) for run in runs]
-    regret_figure(curves, path, title=runs[0].environment, measure=runs[0].measure)
-    note(f"drawn in {path}")
+    else:
+        for difference in differences(before, run.config[RECORD]):
+            note(f"since {folder} was run, {difference}")
+    alike = saved.regret.shape == run.regret.shape and bool((saved.regret == run.regret).all())
+    note(f"the same as in {folder}, to the last digit" if alike else f"confide: warning: not the same as in {folder}")
 
 
 def _show(runs: list[Run]) -> None:

@@ -18,6 +18,7 @@ KEYS = {
     "schedule",
     "engine",
     "regret",
+    "share_of_random",
     "checkpoints",
     "curve",
     "optimal_value",

@@ -91,16 +91,21 @@ def sheet(target: Path, height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    picture, form = io.BytesIO(), target.suffix.lower()[1:]
     # Whatever taste the user's own settings have, the same run gives the same picture; ids in an SVG are not random. Letters of
     # a PDF stay letters, as publishers ask.
     taste = {**matplotlib.rcParamsDefault, "svg.hashsalt": "confide", "font.size": FONT, "pdf.fonttype": 42}
-    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with matplotlib.rc_context(taste):
         figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure, figure.add_subplot()
-        figure.savefig(picture, format=form, metadata=undated.get(form))
+        save_figure(figure, target)
+
+
+def save_figure(figure: Any, target: Path) -> None:
+    """Write a figure as a file, without a date; it appears complete or not at all."""
+    picture, form = io.BytesIO(), target.suffix.lower()[1:]
+    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    figure.savefig(picture, format=form, metadata=undated.get(form))
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         draft.write_bytes(picture.getvalue())
@@ -120,11 +125,16 @@ def _line(name: str, episodes: ArrayLike, rows: ArrayLike, *, per_episode: bool)
         )
     if per_episode:
         y = y / x
-    if x.size > MOST_POINTS:
-        targets = np.concatenate([space(x[0], x[-1], MOST_POINTS // 2) for space in (np.linspace, np.geomspace)])
-        selected = np.unique([0, *np.searchsorted(x, targets).clip(0, x.size - 1), x.size - 1])
-        x, y = x[selected], y[:, selected]
-    return name, x, y
+    return name, *thinned_curve(x, y)
+
+
+def thinned_curve(x: NDArray[np.int64], rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """A curve at no more than about `MOST_POINTS` points, evenly for linear and for logarithmic eyes."""
+    if x.size <= MOST_POINTS:
+        return x, rows
+    targets = np.concatenate([space(x[0], x[-1], MOST_POINTS // 2) for space in (np.linspace, np.geomspace)])
+    selected = np.unique([0, *np.searchsorted(x, targets).clip(0, x.size - 1), x.size - 1])
+    return x[selected], rows[:, selected]
 
 
 def style_of(index: int) -> dict[str, Any]:
@@ -157,17 +167,17 @@ def _scale(axes: Any, lines: Sequence[_Line], log_x: bool, log_y: bool) -> None:
         axes.set_xscale("log")
     else:
         axes.set_xlim(left=0)
-        axes.xaxis.set_major_formatter(_short)
+        axes.xaxis.set_major_formatter(short_number)
     lowest, highest = min(rows.min() for _, _, rows in lines), max(rows.max() for _, _, rows in lines)
     if log_y and highest > 0:
         axes.set_yscale("log", nonpositive="mask")
     else:
-        axes.yaxis.set_major_formatter(_short)
+        axes.yaxis.set_major_formatter(short_number)
         if lowest >= 0:
             axes.set_ylim(bottom=0, top=None if highest > 0 else 1)
 
 
-def _short(value: float, _: int = 0) -> str:
+def short_number(value: float, _: int = 0) -> str:
     """50000 as 50k, 2500000 as 2.5M; from 1e9 on as a power of ten."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if size <= abs(value) < 1e9:

@@ -96,6 +96,32 @@ def ratio_interval(values: SeedValues, others: SeedValues, least: float = 0.0) -
     return _around(value, _error([values[:, None] / one, others[:, None] / other]))
 
 
+def paired_ratio_interval(values: SeedValues, others: SeedValues) -> SeedInterval:
+    """The mean of one side over that of the other, seed by seed with the same random numbers: they are one group of scores."""
+    one, other = float(values.mean()), float(others.mean())
+    value = one / other if other else math.nan if one == 0 else math.copysign(math.inf, one)
+    if len(values) == 1 or one <= 0 or other <= 0:
+        return SeedInterval(value)
+    return _around(value, _error([(values / one - others / other)[:, None]]))
+
+
+def mean_band(rows: SeedValues) -> tuple[SeedValues, SeedValues]:
+    """The ends (C,) of the intervals of the means of rows (seeds, C), as `mean_interval` has them; NaN where it has none."""
+    mean, count = rows.mean(axis=0), len(rows)
+    if count == 1:
+        return np.full_like(mean, math.nan), np.full_like(mean, math.nan)
+    half = _quantile(count - 1.0) * rows.std(axis=0, ddof=1) / math.sqrt(count)
+    positive = (mean > 0) & (rows.min(axis=0) >= 0)
+    error = np.where(positive, half / np.where(positive, mean, 1.0), 0.0)
+    left = np.where(error < 1, 1 - error, math.nan)
+    return np.where(positive, mean * left, mean - half), np.where(positive, mean / left, mean + half)
+
+
+def unseen_share(seeds: int) -> float:
+    """The largest share of all runs that a kind of run can make and be missed by as many seeds with probability 5 % at least."""
+    return float(1 - (1 - CONFIDENCE) ** (1 / seeds))
+
+
 def power_interval(places: SeedValues, rows: SeedValues) -> SeedInterval:
     """The power by which the means (C,) of rows (seeds, C) grow with places (C,): the slope of their logarithms."""
     x = np.log(places) - np.log(places).mean()

@@ -37,7 +37,8 @@ class Run:
 
     regret: (seeds, C) cumulative regret after checkpoints (C,) episodes, exact: how much less the policies in use were
     worth than the best one. Where the model is not known, `measure` is `return`, it holds summed rewards instead, and
-    `optimal_value` is NaN. Values are in learners' units: a sum of H rewards in [0, 1].
+    `optimal_value` is NaN. random_value: of acting uniformly at random, NaN likewise. Values are in learners' units: a sum of H
+    rewards in [0, 1].
     """
 
     environment: str
@@ -57,6 +58,7 @@ class Run:
     config: dict[str, Any]
     label: str = ""
     measure: str = REGRET
+    random_value: float = math.nan
 
     def __post_init__(self) -> None:
         validation.choice("measure", self.measure, MEASURES)
@@ -91,6 +93,12 @@ class Run:
         """Mean final regret over seeds with its interval."""
         return mean_interval(self.regret[:, -1])
 
+    @property
+    def share_of_random(self) -> float | None:
+        """Mean final regret over that of acting uniformly at random; None where that is not known, or loses nothing."""
+        lost = self.episodes * (self.optimal_value - self.random_value)
+        return float(self.regret[:, -1].mean()) / lost if lost > 0 else None
+
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form; a run that measures returns says so under one more key, `measure`."""
         measure = {} if self.measure == REGRET else {"measure": self.measure}
@@ -103,6 +111,7 @@ class Run:
             "schedule": self.schedule,
             "engine": self.engine,
             "regret": self.summary(),
+            "share_of_random": self.share_of_random,
             "checkpoints": self.checkpoints.tolist(),
             "curve": self.regret.mean(axis=0).tolist(),
             "optimal_value": _or_null(self.optimal_value),
@@ -169,7 +178,7 @@ class Run:
 
         target = self.check_folder(folder, replace=replace)
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
-        plain["optimal_value"] = _or_null(self.optimal_value)
+        plain |= {name: _or_null(getattr(self, name)) for name in ("optimal_value", "random_value")}
         config = {**plain, "final_value": self.final_value.tolist()}
         with complete_folder(target) as draft:
             parquet.write_table(self.to_arrow(), draft / CURVES)
@@ -195,8 +204,8 @@ class Run:
         from pyarrow import parquet
 
         config = read_config(path, SCHEMA)
-        if config["optimal_value"] is None:
-            config["optimal_value"] = math.nan
+        for name in ("optimal_value", "random_value"):
+            config[name] = math.nan if config.get(name) is None else config[name]
         table = parquet.read_table(path / CURVES)
         shape = (config["seeds"], -1)
         checkpoints = table["episodes"].to_numpy().reshape(shape)

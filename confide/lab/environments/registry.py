@@ -12,7 +12,7 @@ from ... import validation
 from ...errors import InvalidInput
 from ...loading import announced
 from ...mdp import STATIONARY, Model
-from .address import Address, read_value
+from ...mdp.address import Address, read_value
 from .environment import Environment
 
 GROUP = "confide.environments"
@@ -126,6 +126,11 @@ def register(
         return builder
 
     return add
+
+
+def registered(name: str) -> Builder | None:
+    """The function that was registered under a name in this process, or None."""
+    return _LISTINGS[name].build if name in _LISTINGS else None
 
 
 def names() -> list[str]:

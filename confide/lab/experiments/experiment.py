@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import InvalidInput
+from ..studies.spreading import TaskEngine, spread
 from .curve import rescheduled
 from .facts import Facts, Seen
 from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
-from .spreading import TaskEngine, spread
 
 TableRow = Sequence[str]
 

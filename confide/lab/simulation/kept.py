@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...analysis.results.folder import kept_place
+from ...errors import InvalidInput
 from .record import code_of, record_of
 from .setting import Outcome, Setting
 
@@ -38,9 +39,15 @@ class KeptSeeds:
 
     @classmethod
     def of(cls, setting: Setting, target: Path) -> KeptSeeds:
-        """The checkpoints of a run that is to be saved in `target`."""
-        choices = {**(setting.choices.as_json() or {}), "seeds": None}
-        text = json.dumps([choices, code_of(record_of(setting.environment))], sort_keys=True)
+        """The checkpoints of a run that is to be saved in `target`; refused if what was chosen has no name to know it by."""
+        named = setting.choices.as_json()
+        if named is None:
+            raise InvalidInput(
+                "Seeds are kept of runs whose learner, world and schedule have names. One of them is an object of Python. "
+                "Register it (confide.register), or keep nothing."
+            )
+        choices = {**named, "seeds": None}
+        text = json.dumps([choices, code_of(record_of(setting.environment, setting.choices))], sort_keys=True)
         return cls(kept_place(target), hashlib.sha256(text.encode()).hexdigest()[:24])
 
     def get(self, seeds: int) -> dict[int, FinishedSeed]:

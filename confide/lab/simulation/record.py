@@ -7,10 +7,11 @@ entries two records differ.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -18,8 +19,11 @@ from typing import Any
 
 from ..._version import __version__
 from ...compiled import PACKAGE
-from ...loading import loaded_contents
-from ..environments import Environment
+from ...learning.learners import catalogue
+from ...loading import FILE, loaded_contents
+from ...mdp.address import Address
+from ..environments import Environment, registry
+from .choices import Choices
 
 RECORD = "record"
 """The key of a record in the configuration of a run."""
@@ -30,19 +34,19 @@ PACKAGES = ("numpy", "scipy", "numba", "gymnasium")
 GIT_SECONDS = 10.0
 
 
-def record_of(world: Environment) -> dict[str, Any]:
-    """The record of whatever is run now in a world, as plain values."""
-    return {**surroundings(), "world": _world(world)}
+def record_of(world: Environment, choices: Choices) -> dict[str, Any]:
+    """The record of what is run now in a world by these choices, as plain values."""
+    return {**surroundings(choices), "world": _world(world)}
 
 
-def surroundings() -> dict[str, Any]:
+def surroundings(choices: Choices) -> dict[str, Any]:
     """The record without a world: the code, the packages, the machine, and the files of the user."""
     return {
         "confide": {"version": __version__, **_commit(), "sources": sources_hash()},
         "python": platform.python_version(),
         "machine": f"{sys.platform} {platform.machine()}",
         "packages": dict(_versions()),
-        "files": imported_files(),
+        "files": own_files(choices),
     }
 
 
@@ -51,9 +55,9 @@ def code_of(record: Mapping[str, Any]) -> list[Any]:
     return [record["confide"]["sources"], [file["sha256"] for file in record["files"]], record["world"]]
 
 
-def same_files(record: Mapping[str, Any] | None) -> bool:
-    """Whether the files that are imported now are those of a record; older runs have none to compare with."""
-    now = [file["sha256"] for file in imported_files()]
+def same_files(record: Mapping[str, Any] | None, choices: Choices) -> bool:
+    """Whether the files of the user are now those of a record; older runs have none to compare with."""
+    now = [file["sha256"] for file in own_files(choices)]
     return record is None or now == [file["sha256"] for file in record["files"]]
 
 
@@ -117,16 +121,45 @@ def _versions() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def imported_files() -> list[dict[str, str]]:
-    """The files that the user imported: the name, the hash, and a copy of the text of each."""
+def own_files(choices: Choices) -> list[dict[str, str]]:
+    """The files that the user imported, and those in which the chosen learner and world were registered: the name, the hash and a
+    copy of the text of each.
+    """
+    contents = dict(loaded_contents())
+    for build in own_parts(choices):
+        place, content = _source_of(build)
+        contents.setdefault(place, content)
     return [
         {
             "name": Path(path).name,
             "sha256": hashlib.sha256(content).hexdigest(),
             "text": content.decode(errors="replace"),
         }
-        for path, content in loaded_contents().items()
+        for path, content in contents.items()
     ]
+
+
+def own_parts(choices: Choices) -> list[Callable[..., Any]]:
+    """The functions with which the user, not this package, registered the learner and the world that were chosen by name."""
+    names = [(catalogue.registered, choices.learner), (registry.registered, choices.environment)]
+    builds = [find(Address.read(name).name) for find, name in names if isinstance(name, str)]
+    return [build for build in builds if build is not None and not build.__module__.startswith(f"{PACKAGE.name}.")]
+
+
+def known_elsewhere(choices: Choices) -> bool:
+    """Whether another process knows all that was chosen by its name, once it has run the imported files."""
+    return choices.as_json() is not None and all(build.__module__.startswith(FILE) for build in own_parts(choices))
+
+
+def _source_of(build: Callable[..., Any]) -> tuple[str, bytes]:
+    """The file of a function and its content; where there is none, as in a notebook, the function's own text, or its code."""
+    try:
+        file = inspect.getsourcefile(build)
+        if file is not None and Path(file).is_file():
+            return str(Path(file).resolve()), Path(file).read_bytes()
+        return build.__qualname__, inspect.getsource(build).encode()
+    except (OSError, TypeError):
+        return build.__qualname__, repr(getattr(build, "__code__", build)).encode()
 
 
 def _world(world: Environment) -> dict[str, Any]:

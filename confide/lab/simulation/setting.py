@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...errors import InvalidInput
+from ...errors import InvalidInput, NoiseWarning
 from ...learning.learners import Context, TabularLearner
 from ...learning.planning.evaluation import flow_value, optimal_value
 from ...mdp import PER_STEP, Model
 from ...privacy import Certificate, Guarantee, Schedule
 from ...privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
-from ...protocol.design import Design
+from ...protocol.design import TIGHT, Design
 from ...protocol.outlook import TYPICAL, people_for_value, people_needed
 from ...protocol.papers import pools
 from ..environments import Environment
@@ -53,7 +54,10 @@ def parse_schedule(text: str, episodes: int) -> Schedule:
 
 @dataclass(frozen=True)
 class Setting:
-    """One simulation with every choice made, ready to run with any seed: `design` says what is asked, and how privately."""
+    """One simulation with every choice made, ready to run with any seed: `design` says what is asked, and how privately.
+
+    calibration: how much noise there is (paper, sound or tight), as it was chosen, or as the learner's address says.
+    """
 
     choices: Choices
     environment: Environment
@@ -61,16 +65,12 @@ class Setting:
     context: Context
     schedule: Schedule
     design: Design
+    calibration: str = TIGHT
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise that was chosen; the design's is what is kept."""
         return self.choices.privacy
-
-    @property
-    def calibration(self) -> str:
-        """How much noise was chosen: paper, sound or tight."""
-        return self.choices.calibration
 
     @property
     def question(self) -> Any:
@@ -96,6 +96,12 @@ class Setting:
         """The best expected return."""
         return optimal_value(self.model)
 
+    @property
+    def random_value(self) -> float:
+        """The expected return of acting uniformly at random; not a number where the model is unknown."""
+        spec = self.environment.spec
+        return self.value_of(np.full((spec.horizon, spec.states, spec.actions), 1 / spec.actions))
+
     def value_of_all(self, policies: NDArray[np.float64]) -> float:
         """The expected return of somebody who follows one of (M, H, S, A) policies, drawn at random."""
         values = [self.value_of(policy) for policy in policies]
@@ -117,6 +123,17 @@ class Setting:
     def certificate(self, noise: str = "replayable") -> Certificate:
         """The certificate of the design, naming the source of noise."""
         return self.design.certificate(noise)
+
+    def warn_if_drowned(self) -> None:
+        """Warn where too few people are simulated for anything to be learned under the guarantee."""
+        needed = self.episodes_needed
+        if needed > self.schedule.users:
+            warnings.warn(
+                f"with {self.guarantee} the noise drowns what {self.schedule.users:,} episodes can show; "
+                f"at least about {needed:.1g} would be needed.",
+                NoiseWarning,
+                stacklevel=3,
+            )
 
     def begin(self, rng: np.random.Generator) -> Any:
         """The learner's state before any data. Through a burn-in people act at random, whatever the learner thinks."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ... import validation
 from ...analysis.results import Run
 from ...errors import InvalidInput
 from ...learning import learners
-from ...learning.learners import Context
+from ...learning.learners import Context, baselines
 from ...loading import worker_setup
 from ...mdp import Model, Policy
 from ...privacy import Guarantee
@@ -56,6 +57,7 @@ def prepare(
 
 def complete(choices: Choices) -> Setting:
     """The setting that follows from what was chosen: world, learner, schedule and design."""
+    chosen, choices = choices, by_address(choices)
     learner, promise, calibration = choices.learner, choices.privacy, choices.calibration
     world = resolve(choices.environment, choices.horizon, choices.model)
     if promise.trust == CENTRAL:
@@ -97,7 +99,24 @@ def complete(choices: Choices) -> Setting:
         printing=choices.printing,
     )
     design = make(request)
-    return Setting(choices, world, algorithm, context_of(design), request.schedule, design)
+    return Setting(chosen, world, algorithm, context_of(design), request.schedule, design, calibration)
+
+
+def by_address(choices: Choices) -> Choices:
+    """The choices with what the learner's address says of them written out; an address and a choice must not differ."""
+    if not isinstance(choices.learner, str):
+        return choices
+    found = baselines.resolve(choices.learner, choices.privacy.trust)
+    written = {name: value for name, value in found.choices.items() if getattr(choices, name) == _DEFAULTS[name]}
+    stated = choices.learner.partition("?")[0].partition("/")[2]
+    if stated and "calibration" not in written and choices.calibration != stated:
+        raise InvalidInput(
+            f"{choices.learner} is of calibration {stated}. Got {choices.calibration}. Leave one of them out."
+        )
+    return replace(choices, learner=found.name, options={**found.options, **choices.options}, **written)
+
+
+_DEFAULTS = {each.name: each.default for each in fields(Choices)}
 
 
 def _first_question(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
@@ -182,7 +201,9 @@ def simulate(
     chosen = Choices.of(
         learner, environment, privacy, episodes=episodes, seeds=seeds, seed=seed, engine=engine, **choices
     )
-    return run(complete(chosen), workers, progress, label)
+    setting = complete(chosen)
+    setting.warn_if_drowned()
+    return run(setting, workers, progress, label)
 
 
 def run(setting: Setting, workers: int = 1, progress: Progress | None = None, label: str = "") -> Run:
@@ -211,7 +232,7 @@ def collected(setting: Setting, outcomes: Sequence[Outcome], seconds: float, lab
     """The run that these outcomes of seeds 0, 1, ... make."""
     return Run(
         environment=setting.environment.name,
-        learner=setting.learner.name,
+        learner=_learner_name(setting),
         trust=setting.guarantee.trust,
         episodes=setting.schedule.users,
         seeds=len(outcomes),
@@ -227,6 +248,7 @@ def collected(setting: Setting, outcomes: Sequence[Outcome], seconds: float, lab
         config=_config(setting),
         label=label or _label(setting),
         measure="regret" if setting.environment.model is not None else "return",
+        random_value=setting.random_value,
     )
 
 
@@ -234,10 +256,16 @@ def _label(setting: Setting) -> str:
     """The name of a run in a legend; as printed, it says what is kept, not what is claimed."""
     paper = AUTHORS.get(setting.learner.name, "")
     pooled = pools(paper, setting.calibration, setting.context.spec)
-    name = f"{setting.learner.name} {POOLED}" if pooled else setting.learner.name
+    name = _learner_name(setting) + (f" {POOLED}" if pooled else "")
     if setting.guarantee.private and setting.calibration == PAPER:
         return f"{name} as printed, {setting.design.guarantee}"
     return f"{name}, {setting.guarantee}"
+
+
+def _learner_name(setting: Setting) -> str:
+    """The learner as it was asked for: by its address, or by its own name."""
+    chosen = setting.choices.learner
+    return chosen if isinstance(chosen, str) else str(setting.learner.name)
 
 
 def _outcomes(setting: Setting, seeds: int, workers: int) -> Iterator[tuple[int, Outcome]]:
@@ -273,5 +301,5 @@ def _config(setting: Setting) -> dict[str, Any]:
         "seed": choices.seed,
         "seeds": choices.seeds,
         "choices": choices.as_json(),
-        RECORD: record_of(setting.environment),
+        RECORD: record_of(setting.environment, choices),
     }

@@ -53,6 +53,11 @@ def listing(name: str) -> LearnerListing:
     return LearnerListing(name, f"announced by {point.value}", point.load())
 
 
+def registered(name: str) -> Build | None:
+    """The function that was registered under a name in this process, or None."""
+    return _LISTINGS[name].build if name in _LISTINGS else None
+
+
 def make(name: str, **options: Any) -> Any:
     """The learner of that name. Options are those of its function, such as `bonus` of `ucbvi`."""
     return _built(name, listing(name).build, options)
@@ -104,6 +109,8 @@ _LISTINGS = {
         _ours("po", "optimistic policy optimisation: PRIVATE-UCB-PO", "po", {"steps": "paper"}),
         _ours("obi", "optimistic backward induction: LDP-OBI", "obi", {"bonus": "paper"}),
         _ours("psrl", "posterior sampling: PSRL, LDP-PSRL", "psrl", {"posterior": "paper"}),
+        _ours("rlsvi", "randomised value iteration without privacy: RLSVI", "rlsvi", {}),
+        _ours("q-learning", "optimistic Q-learning without privacy: UCB-H", "q_learning", {}),
         _ours("pucb", "private upper confidence bounds: PUCB", "pucb", {"bonus": "paper"}),
         _ours("apvi", "from logged episodes: APVI, DP-APVI", "apvi", {"calibration": "paper"}, logged=True),
         _ours("vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", "vapvi", {"calibration": "paper"}, logged=True),

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from confide.errors import InvalidInput, MissingExtra, UnknownName
 from confide.lab.environments import Environment, RewardScale, catalogue, make, names, register, registry, sepsis
-from confide.lab.environments.address import Address, read_value, write_value
 from confide.loading import announced
 from confide.mdp import PER_STEP, STATIONARY, Model, Spec
+from confide.mdp.address import Address, read_value, write_value
 
 
 @pytest.fixture

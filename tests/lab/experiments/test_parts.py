@@ -13,10 +13,10 @@ from confide.lab.experiments.curve import Curve, Sweep, rescheduled
 from confide.lab.experiments.experiment import Experiment, compute
 from confide.lab.experiments.offline import GAP, VALUE, Bound, OfflineCurve
 from confide.lab.experiments.part import LEAST_PEOPLE, MOST_PLACES, PAPER, QUICK, PartResult, ResultStore, thinned
-from confide.lab.experiments.spreading import TaskEngine
 from confide.lab.experiments.view import Regret
 from confide.lab.simulation import simulate
 from confide.lab.simulation.offline import prepare_offline
+from confide.lab.studies.spreading import TaskEngine
 from confide.learning.planning.evaluation import optimal_value
 from confide.privacy import Central, Local
 

@@ -47,15 +47,14 @@ def setting(**choices: Any) -> Setting:
 
 
 def test_the_record_names_code_packages_and_world() -> None:
-    record = record_of(setting().environment)
+    record = record_of(setting().environment, setting().choices)
     assert record["packages"]["numpy"] == np.__version__ and record["world"]["name"] == "riverswim/3"
     git = ["git", "-C", str(PACKAGE.parent), "rev-parse", "HEAD"]
     if (PACKAGE.parent / ".git").exists():
         assert record["confide"]["commit"] == subprocess.run(git, capture_output=True, text=True).stdout.strip()
     assert len(sources_hash()) == 64 and record["confide"]["sources"] == sources_hash()
-    other = record_of(
-        complete(Choices.of("ucbvi", "riverswim/3", episodes=10, horizon=3, model="per-step")).environment
-    )
+    per_step = complete(Choices.of("ucbvi", "riverswim/3", episodes=10, horizon=3, model="per-step"))
+    other = record_of(per_step.environment, per_step.choices)
     assert record["world"]["tables"] != other["world"]["tables"]
 
 

@@ -1,4 +1,4 @@
-"""Addresses of worlds, read and written: `riverswim/6`, `random/2x2?seed=7`, `gymnasium:FrozenLake-v1?is_slippery=false`."""
+"""Addresses, read and written: of worlds (`riverswim/6`, `random/2x2?seed=7`) and of learners (`ucbvi?bonus=bernstein`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ... import validation
+from .. import validation
 
 _FORM = re.compile(r"(?P<name>[^/:?]+)(?P<mark>[/:]?)(?P<rest>(?<=[/:])[^?]*)?(?:\?(?P<options>.*))?", re.DOTALL)
 

@@ -14,6 +14,7 @@ from ... import validation
 from ...analysis.results import Run
 from ..simulation import Choices, Setting, complete
 from ..simulation.kept import FinishedSeed, KeptSeeds
+from ..simulation.record import known_elsewhere
 from ..simulation.simulate import collected, run_seed
 from .spreading import TaskEngine, spread
 
@@ -63,14 +64,11 @@ def finished_runs(
     """The runs as they are finished, each with its number. `progress` is called with how many seeds of all are done."""
     here = engine.scheduler is None and engine.workers == 1
     places = [(number, index) for number, run in runs.items() for index in run.missing]
-    tasks: list[tuple[Any, ...]] = [
-        (runs[number].setting if here else json.dumps(runs[number].setting.choices.as_json()), index)
-        for number, index in places
-    ]
+    tasks: list[tuple[Any, ...]] = [(_sent(runs[number].setting, here), index) for number, index in places]
     yield from ((number, run.run()) for number, run in runs.items() if not run.missing)
     done = sum(len(run.done) for run in runs.values())
     progress(done)
-    for task, finished in spread(_timed if here else _sent, tasks, engine):
+    for task, finished in spread(_timed, tasks, engine):
         number, index = places[task]
         runs[number].take(index, finished)
         done += 1
@@ -79,15 +77,18 @@ def finished_runs(
             yield number, runs[number].run()
 
 
-def _timed(setting: Setting, index: int) -> FinishedSeed:
+def _timed(sent: Setting | str, index: int) -> FinishedSeed:
     """One seed of a run, and how long it took."""
+    setting = _completed(sent) if isinstance(sent, str) else sent
     started = time.perf_counter()
     return FinishedSeed(run_seed(setting, index), time.perf_counter() - started)
 
 
-def _sent(choices: str, index: int) -> FinishedSeed:
-    """One seed of a run whose choices were sent to another process or machine."""
-    return _timed(_completed(choices), index)
+def _sent(setting: Setting, here: bool) -> Setting | str:
+    """What a task is sent: the choices, if another process is to complete them and knows their names; else the setting itself."""
+    if here or not known_elsewhere(setting.choices):
+        return setting
+    return json.dumps(setting.choices.as_json())
 
 
 @cache
