@@ -161,7 +161,8 @@ def _sizes(context: click.Context, fit_file: str | None, arguments: dict[str, An
     for name in ("states", "actions", "horizon"):
         if arguments[name] is None:
             raise InvalidInput(
-                "forecast-size-unsaid", f"A forecast needs to know the {name}. Give --{name}, or a fit file that says it."
+                "forecast-size-unsaid",
+                f"A forecast needs to know the {name}. Give --{name}, or a fit file that says it.",
             )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from .init import folder_of
 from .output import emit, note
 from .progress import working
-from .init import folder_of
 
 
 @click.command("synthesize")

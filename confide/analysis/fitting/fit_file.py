@@ -74,7 +74,8 @@ class FitFile:
             _known(place, f"section [{name}]", name, SECTIONS)
             if not isinstance(entries, dict):
                 raise FormatError(
-                    "fit-file-no-section", f"{place} must have sections such as [problem]. {name} stands in none. Move it."
+                    "fit-file-no-section",
+                    f"{place} must have sections such as [problem]. {name} stands in none. Move it.",
                 )
             for key in entries:
                 _known(place, f"{key} in [{name}]", key, SECTIONS[name])

@@ -65,7 +65,7 @@ def facet_figure(
     """Draw curves in panels; returns the axes of the panels, (n,), whose figure is `axes[0].figure`. path: where to save it, if."""
     validation.choice("band", band, BANDS)
     if not curves:
-        raise InvalidInput("A picture needs at least one curve. Got none.")
+        raise InvalidInput("panels-no-curve", "A picture needs at least one curve. Got none.")
     target = None if path is None else check_picture(path)
     panels = list(dict.fromkeys(curve.facet for curve in curves))
     styles, legend = styles_of(curves)

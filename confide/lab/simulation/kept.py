@@ -43,8 +43,9 @@ class KeptSeeds:
         named = setting.choices.as_json()
         if named is None:
             raise InvalidInput(
+                "kept-seeds-nameless",
                 "Seeds are kept of runs whose learner, world and schedule have names. One of them is an object of Python. "
-                "Register it (confide.register), or keep nothing."
+                "Register it (confide.register), or keep nothing.",
             )
         choices = {**named, "seeds": None}
         text = json.dumps([choices, code_of(record_of(setting.environment, setting.choices))], sort_keys=True)

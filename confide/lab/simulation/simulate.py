@@ -111,7 +111,8 @@ def by_address(choices: Choices) -> Choices:
     stated = choices.learner.partition("?")[0].partition("/")[2]
     if stated and "calibration" not in written and choices.calibration != stated:
         raise InvalidInput(
-            f"{choices.learner} is of calibration {stated}. Got {choices.calibration}. Leave one of them out."
+            "learner-address-calibration",
+            f"{choices.learner} is of calibration {stated}. Got {choices.calibration}. Leave one of them out.",
         )
     return replace(choices, learner=found.name, options={**found.options, **choices.options}, **written)
 

@@ -45,7 +45,7 @@ def cells_of(arguments: Mapping[str, Any], folder: Path | None) -> list[StudyCel
     axes = {name: list(value) if isinstance(value, list | tuple) else [value] for name, value in arguments.items()}
     empty = [name for name, values in axes.items() if not values]
     if empty:
-        raise InvalidInput(f"An axis needs at least one value. {empty[0]} has none. Leave it out.")
+        raise InvalidInput("study-axis-empty", f"An axis needs at least one value. {empty[0]} has none. Leave it out.")
     combined = [Choices.of(**dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())]
     named = values_of(combined)
     cells = [
@@ -53,7 +53,10 @@ def cells_of(arguments: Mapping[str, Any], folder: Path | None) -> list[StudyCel
         for choices, values in zip(combined, named, strict=True)
     ]
     if len({cell.label for cell in cells}) < len(cells):
-        raise InvalidInput("Two cells of a study must differ in name. Two have the same values. Leave one of them out.")
+        raise InvalidInput(
+            "study-cells-same",
+            "Two cells of a study must differ in name. Two have the same values. Leave one of them out.",
+        )
     return cells
 
 

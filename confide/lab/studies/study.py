@@ -79,7 +79,7 @@ class Study:
         places = sorted(place for place in Path(folder).glob("*") if place.is_dir() and not place.name.startswith("."))
         runs = [Run.load(place) for place in places]
         if not runs:
-            raise FormatError(f"{folder} holds no runs. Give the folder of a study, or that of --out.")
+            raise FormatError("study-no-runs", f"{folder} holds no runs. Give the folder of a study, or that of --out.")
         study = cls.of_cells(
             [
                 StudyCell(Choices.from_json(run.config[SAVED]), run.label, place)
@@ -160,7 +160,10 @@ class Study:
     def runs(self) -> list[Run]:
         """The runs in the order of the cells; refused before all are finished."""
         if len(self._runs) < len(self):
-            raise InvalidInput(f"{len(self._runs)} of {len(self)} runs of the study are finished. Call run() first.")
+            raise InvalidInput(
+                "study-unfinished",
+                f"{len(self._runs)} of {len(self)} runs of the study are finished. Call run() first.",
+            )
         return [self._runs[number] for number in range(len(self))]
 
     @property
@@ -169,7 +172,8 @@ class Study:
         measures = sorted({run.measure for run in self.runs})
         if len(measures) > 1:
             raise InvalidInput(
-                "Runs side by side must measure the same. Some have regret and some returns. Split them."
+                "study-mixed-measures",
+                "Runs side by side must measure the same. Some have regret and some returns. Split them.",
             )
         return measures[0]
 
@@ -210,7 +214,9 @@ class Study:
         """
         known = {WORLD, *self.values[0]}
         if facet not in known:
-            raise InvalidInput(f"facet must be an axis of the study: {', '.join(sorted(known))}. Got {facet!r}.")
+            raise InvalidInput(
+                "study-facet", f"facet must be an axis of the study: {', '.join(sorted(known))}. Got {facet!r}."
+            )
         curves = [
             FacetCurve(
                 values.get(facet, run.environment) if facet == WORLD else values[facet],
@@ -254,7 +260,8 @@ class Study:
                 return axis
         values = sorted({value for each in self.values for value in each.values()})
         raise InvalidInput(
-            f"compare takes two values of one axis. Got {one!r} and {other!r}. There are {', '.join(values)}."
+            "study-compare-values",
+            f"compare takes two values of one axis. Got {one!r} and {other!r}. There are {', '.join(values)}.",
         )
 
 

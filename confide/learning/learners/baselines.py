@@ -82,7 +82,10 @@ def resolve(address: str, trust: str) -> ChosenLearner:
     """The learner that an address names, under a trust model; refused if its paper is about another one."""
     parts = Address.read(address)
     if parts.mark == ":":
-        raise InvalidInput(f"A learner's address is NAME, NAME/CALIBRATION or NAME?option=value. Got {address!r}.")
+        raise InvalidInput(
+            "learner-address-form",
+            f"A learner's address is NAME, NAME/CALIBRATION or NAME?option=value. Got {address!r}.",
+        )
     choices = (
         {} if not parts.rest else {"calibration": validation.choice("calibration", parts.rest, (PAPER, SOUND, TIGHT))}
     )
@@ -92,7 +95,8 @@ def resolve(address: str, trust: str) -> ChosenLearner:
     if trust not in found.trusts:
         stated = " or ".join(found.trusts)
         raise InvalidInput(
-            f"{parts.name} is stated for trust {stated}. Got {trust}. Take the learner {found.learner!r}."
+            "baseline-trust",
+            f"{parts.name} is stated for trust {stated}. Got {trust}. Take the learner {found.learner!r}.",
         )
     return ChosenLearner(found.learner, {**found.options, **parts.options}, {**found.choices, **choices})
 

@@ -89,7 +89,8 @@ def q_learning() -> TabularLearner:
 def _plan_for(noise: Noise, users: float) -> Plan:
     if noise.transitions > 0:
         raise InvalidInput(
-            "q-learning learns from single episodes, without privacy. The release has noise. Take --trust none, or ucbvi."
+            "q-learning-noise",
+            "q-learning learns from single episodes, without privacy. The release has noise. Take --trust none, or ucbvi.",
         )
     return plan_q_learning
 
@@ -97,7 +98,8 @@ def _plan_for(noise: Noise, users: float) -> Plan:
 def _question(spec: Spec) -> CountQuestion:
     if spec.layers < spec.horizon:
         raise InvalidInput(
-            "q-learning has values of each step. Counts of all steps together were asked for. Say --model per-step."
+            "q-learning-pooled",
+            "q-learning has values of each step. Counts of all steps together were asked for. Say --model per-step.",
         )
     return CountQuestion(spec, (VISITS, REWARDS, TRANSITIONS), last=DROPPED)
 
