@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from ...analysis.results import Run
 from ...errors import FormatError, InvalidInput
-from ..simulation import Choices
+from ..simulation import Choices, complete
 from ..simulation.record import RECORD, same_files
+from .seeds import UnfinishedRun
 
 SAVED = "choices"
 """The key of the choices in the configuration of a run."""
@@ -38,6 +39,12 @@ class StudyCell(NamedTuple):
             return None
         alike = run.config.get(SAVED) == self.choices.as_json() and run.seeds == self.choices.seeds
         return run if alike and same_files(run.config.get(RECORD), self.choices) else None
+
+    def begun(self) -> UnfinishedRun:
+        """The run with the seeds that are kept of it; refused if it cannot be run, with a warning where noise drowns everything."""
+        setting = complete(self.choices)
+        setting.warn_if_drowned()
+        return UnfinishedRun.begun(setting, self.folder, self.label)
 
 
 def cells_of(arguments: Mapping[str, Any], folder: Path | None) -> list[StudyCell]:

@@ -29,7 +29,7 @@ from ...errors import FormatError, InvalidInput
 from ...mdp import Model
 from ...privacy import Guarantee
 from ..environments import Environment
-from ..simulation import Choices, complete
+from ..simulation import Choices
 from .cells import SAVED, StudyCell, cells_of, values_of
 from .seeds import UnfinishedRun, finished_runs
 from .spreading import DASK, TaskEngine
@@ -123,7 +123,7 @@ class Study:
             if number not in self._runs and number not in self._unfinished:
                 saved = None if replace else cell.saved()
                 if saved is None:
-                    self._unfinished[number] = self._begun(cell)
+                    self._unfinished[number] = cell.begun()
                 else:
                     self._runs[number] = saved
                     yield number, saved, True
@@ -143,11 +143,6 @@ class Study:
         for number, cell in enumerate(self.cells):
             if number not in self._runs and cell.folder is not None and (replace or cell.saved() is None):
                 Run.check_folder(cell.folder, replace=replace)
-
-    def _begun(self, cell: StudyCell) -> UnfinishedRun:
-        setting = complete(cell.choices)
-        setting.warn_if_drowned()
-        return UnfinishedRun.begun(setting, cell.folder, cell.label)
 
     @property
     def missing_seeds(self) -> int:
