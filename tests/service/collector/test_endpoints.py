@@ -128,7 +128,7 @@ def test_other_addresses_and_verbs(service: Service) -> None:
 
 
 def test_only_the_operator_sees_what_is_not_public(service: Service) -> None:
-    token = service.collector._token
+    token = service.collector._folder.token()
     for shown in ("", "Bearer", "Bearer ", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token}0", token):
         check_refused(service, "token", "GET", "/v1/operator", Authorization=shown)
     assert service.raw("GET", "/v1/operator")[1]["www-authenticate"] == "Bearer"
