@@ -27,9 +27,9 @@ MUTANTS = (
     ),
     _planted(
         "the witness is asked by nobody who takes a ticket",
-        "service/device/device.py",
-        "following.numbered(self.transport, self.contract, ticket.round, memory, self.witness)",
-        "following.numbered(self.transport, self.contract, ticket.round, memory)",
+        "service/device/admitting.py",
+        "following.numbered(device.transport, device.contract, ticket.round, memory, device.witness)",
+        "following.numbered(device.transport, device.contract, ticket.round, memory)",
         "test_witness.py::test_a_ticket_leads_nobody_to_a_policy_of_their_own",
     ),
     _planted(
