@@ -27,8 +27,8 @@ MUTANTS = (
     Mutant(
         "a run that pools counts over steps is named like one that does not",
         "lab/simulation/simulate.py",
-        'name = f"{setting.learner.name} {POOLED}" if pooled else setting.learner.name',
-        "name = setting.learner.name",
+        'name = _learner_name(setting) + (f" {POOLED}" if pooled else "")',
+        "name = _learner_name(setting)",
         (SOUND,),
         unseen="it changes a name",
     ),
