@@ -152,7 +152,7 @@ def _warm(watcher: Watcher) -> None:
     until = time.monotonic() + WARM
     while watcher.round < 2:
         if time.monotonic() > until:
-            raise NotServed("no round was closed before the first blow")
+            raise NotServed("not-served", "no round was closed before the first blow")
         time.sleep(0.1)
 
 

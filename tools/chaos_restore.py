@@ -89,7 +89,9 @@ class Scene:
         until = time.monotonic() + PATIENCE
         while self._round() <= number or f"confide_round {number + 1}.0" not in self.line.get("/metrics").body.decode():
             if time.monotonic() > until:
-                raise NotServed(f"batch {number} was not closed: {self.parts['collector'].log_text()[-500:]}")
+                raise NotServed(
+                    "not-served", f"batch {number} was not closed: {self.parts['collector'].log_text()[-500:]}"
+                )
             time.sleep(0.05)
 
     def _asked(self, path: str, body: bytes, wanted: int) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class Scene:
                     document: dict[str, Any] = json.loads(answer.body)
                     return document
             time.sleep(0.05)
-        raise NotServed(f"{path} was not answered {wanted}")
+        raise NotServed("not-served", f"{path} was not answered {wanted}")
 
     def _round(self) -> int:
         with contextlib.suppress(Unreachable):

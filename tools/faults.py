@@ -75,7 +75,7 @@ def full_disk(stage: Stage) -> None:
     counted = len(stage.crowd.acknowledged)
     time.sleep(2)
     if stage.processes[0].running is False:
-        raise NotServed(f"a full disk ended the collector: {stage.processes[0].log_text()[-300:]}")
+        raise NotServed("not-served", f"a full disk ended the collector: {stage.processes[0].log_text()[-300:]}")
     print(f"the disk was full after {counted} people", file=sys.stderr)
     remount(stage, "size=256m")
 

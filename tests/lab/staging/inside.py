@@ -124,7 +124,7 @@ def inside_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trio]:
             def ask(remote: IntermediaryClient, where: str, body: bytes | None = None) -> bytes | None:
                 answer = line.get(where) if body is None else line.post(where, body, "application/json")
                 if answer.status not in (200, 204, 404):
-                    raise Unanswered(f"answered {answer.status}")
+                    raise Unanswered("unanswered", f"answered {answer.status}")
                 return None if answer.status == 404 else answer.body
 
             monkeypatch.setattr(IntermediaryClient, "_ask", ask)
