@@ -6,14 +6,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidInput, MissingExtra
 from .columns import ACTION, EPISODE, NEXT_STATE, REWARD, STATE, STEP, role_of
 from .sources import DataPart, TablePart, Typed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WAY_OUT = "Give a table with an Arrow interface, a dictionary of columns, or arrays with a row for each person."
 
@@ -40,7 +43,7 @@ def table_of(source: Any) -> DataPart:
         ) from error
 
 
-def from_arrays(source: Mapping[str, Any]) -> Any:
+def from_arrays(source: Mapping[str, ArrayLike]) -> pa.Table:
     """Columns of equal length, (n,) or (n, d); or (n, H) arrays, a row for each person, with states of (n, H) or (n, H+1)."""
     import pyarrow as pa
 
@@ -78,7 +81,7 @@ def from_arrays(source: Mapping[str, Any]) -> Any:
     return pa.table({EPISODE: numbers // steps, STEP: numbers % steps, **columns})
 
 
-def _plain_array(name: str, value: Any) -> NDArray[Any]:
+def _plain_array(name: str, value: ArrayLike) -> NDArray[np.generic]:
     array = np.asarray(value)
     if array.ndim == 0:
         raise InvalidInput("array-scalar", f"Array {name!r} is a single number or an object. {WAY_OUT}")
@@ -95,6 +98,23 @@ def _role(name: str) -> str:
     )
 
 
+class RecordedEpisode(Protocol):
+    """An episode as Minari records it."""
+
+    id: int
+    observations: ArrayLike
+    actions: ArrayLike
+    rewards: ArrayLike
+
+
+class Recording(Protocol):
+    """A Minari data set, of which only the episodes are looked at."""
+
+    def iterate_episodes(self) -> Iterator[RecordedEpisode]:
+        """The episodes, one after the other."""
+        ...
+
+
 @dataclass(frozen=True)
 class MinariPart(Typed):
     """A Minari data set; its environment is never made.
@@ -103,7 +123,7 @@ class MinariPart(Typed):
     """
 
     name: str
-    loaded: Any = None
+    loaded: Recording | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -113,13 +133,14 @@ class MinariPart(Typed):
         place = Path(str(stored))
         return tuple(sorted(str(file) for file in (place, *place.glob("*")) if file.is_file()))
 
-    def _data(self) -> Any:
+    def _data(self) -> Recording:
         if self.loaded is not None:
             return self.loaded
         try:
             import minari
 
-            return minari.load_dataset(self.name)
+            stored: Recording = minari.load_dataset(self.name)
+            return stored
         except ImportError as error:
             raise MissingExtra(
                 "minari-missing",
@@ -130,13 +151,13 @@ class MinariPart(Typed):
                 "minari-set-missing", f"There is no Minari data set {self.name!r} on this machine. Download it first."
             ) from error
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema of the first episode."""
         for batch in self.batches(()):
             return batch.schema
         raise InvalidInput("minari-empty", f"The Minari data set {self.name!r} has no episodes.")
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The episodes, one batch each; all columns if none are named."""
         import pyarrow as pa
 
@@ -156,7 +177,7 @@ class MinariPart(Typed):
             yield pa.record_batch({name: columns_of[name] for name in columns or columns_of})
 
 
-def _plain(observations: Any) -> Any:
+def _plain(observations: ArrayLike) -> ArrayLike:
     if isinstance(observations, Mapping):
         raise InvalidInput(
             "observations-dictionaries",
@@ -165,9 +186,9 @@ def _plain(observations: Any) -> Any:
     return observations
 
 
-def _columns(role: str, values: Any) -> dict[str, Any]:
+def _columns(role: str, values: ArrayLike) -> dict[str, NDArray[np.generic]]:
     """One column, or one for each entry of a vector; the state after `state_0` is `next_state_0`."""
-    flat = np.asarray(values).reshape(len(values), -1)
+    flat = np.asarray(values).reshape(len(np.asarray(values)), -1)
     if flat.shape[1] == 1:
         return {role: flat[:, 0]}
     return {f"{role}_{i}": flat[:, i] for i in range(flat.shape[1])}

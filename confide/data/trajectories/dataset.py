@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from .keys import keys
 from .labels import UNREADABLE, Coding, real_numbers, whole_numbers
 from .sources import DataPart
 from .vectors import Vectors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ONE, LIMIT, GROUP = "one", "limit", "group"
 
@@ -163,7 +166,7 @@ class Dataset:
             if batch.num_rows:
                 yield self._decoded(batch, key)
 
-    def _decoded(self, batch: Any, key: int) -> Rows:
+    def _decoded(self, batch: pa.RecordBatch, key: int) -> Rows:
         columns = self.columns
         nothing = np.empty(0, dtype=np.int64)
         absent = np.zeros(batch.num_rows, dtype=np.bool_)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ...errors import FormatError, InvalidInput, MissingExtra
 from .arrays import MinariPart, from_arrays
 from .columns import role_of
 from .sources import DataPart, TablePart, readable
+
+if TYPE_CHECKING:
+    import h5py
 
 FORMS = '[{"user": 1, "step": 0, ...}, ...], {"user": [1, ...], "step": [0, ...]}, or one object a line'
 
@@ -73,7 +77,7 @@ def numpy_part(path: Path) -> DataPart:
 class _MinariGroup:
     """One group of a Minari file."""
 
-    def __init__(self, number: int, group: Any) -> None:
+    def __init__(self, number: int, group: h5py.Group) -> None:
         self.id = number
         self.actions, self.rewards = group["actions"][()], group["rewards"][()]
         observations = group["observations"]
@@ -91,7 +95,7 @@ class _Stored:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def iterate_episodes(self) -> Any:
+    def iterate_episodes(self) -> Iterator[_MinariGroup]:
         """The episodes, one after the other."""
         with _hdf5().File(self.path, "r") as file:
             for name in sorted(file, key=lambda name_of: int(name_of.rpartition("_")[2])):
@@ -112,7 +116,7 @@ def hdf5_part(path: Path) -> DataPart:
     return TablePart.from_file(from_arrays(arrays), path)
 
 
-def _hdf5() -> Any:
+def _hdf5() -> ModuleType:
     try:
         import h5py
     except ImportError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from ...errors import InvalidInput
 from .columns import EACH_ROW, FLAGGED, Columns
 from .labels import real_numbers
 from .sources import DataPart, Wrapping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SHIFT = 40
 """Bits for the rows of one part: numbers of rows and episodes differ from part to part."""
@@ -37,7 +40,7 @@ class NumberedPart(Wrapping):
         """The same part, told which columns may hold text."""
         return replace(self, part=self.part.reading(texts, inferred))
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema of the part."""
         return self.part.schema()
 
@@ -46,7 +49,7 @@ class NumberedPart(Wrapping):
 class EachRowPart(NumberedPart):
     """A part whose every row is taken for another person's."""
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The batches of the part, with a number for every row."""
         start = self.number << SHIFT
         for batch in self.part.batches([name for name in columns if name != EACH_ROW], threads):
@@ -67,7 +70,7 @@ class FlaggedPart(NumberedPart):
     columns: Columns
     horizon: int
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The batches of the part, with the number of every row's episode, if that column is asked for."""
         identifying = [
             name for name in (self.columns.user, self.columns.episode) if name not in (None, EACH_ROW, FLAGGED)
@@ -75,7 +78,7 @@ class FlaggedPart(NumberedPart):
         needed = [
             name for name in dict.fromkeys([*columns, *identifying, *self.columns.flags]) if name and name != FLAGGED
         ]
-        episode, row, length, over, before = (self.number << SHIFT) - 1, 0, 0, True, list[Any]()
+        episode, row, length, over, before = (self.number << SHIFT) - 1, 0, 0, True, list[pa.RecordBatch]()
         for batch in self.part.batches(needed, threads):
             if not batch.num_rows:
                 continue
@@ -110,7 +113,7 @@ class FlaggedPart(NumberedPart):
         if wrong.size:
             raise self._refusal(row + int(wrong[0]), "neither terminated nor truncated")
 
-    def _flag(self, batch: Any, name: str | None) -> NDArray[np.bool_]:
+    def _flag(self, batch: pa.RecordBatch, name: str | None) -> NDArray[np.bool_]:
         if name is None:
             return np.zeros(batch.num_rows, dtype=np.bool_)
         return np.asarray(np.nan_to_num(real_numbers(batch.column(name))) != 0)
@@ -130,7 +133,7 @@ class FlaggedPart(NumberedPart):
         return self.columns.ended, self.columns.cut
 
 
-def _changes(column: Any) -> NDArray[np.bool_]:
+def _changes(column: pa.Array) -> NDArray[np.bool_]:
     """(n,) where an entry differs from the one before."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -151,7 +154,7 @@ def _places(new: NDArray[np.bool_], length: int) -> NDArray[np.int64]:
     return np.asarray(positions - starts + 1)
 
 
-def _column(values: NDArray[np.int64]) -> Any:
+def _column(values: NDArray[np.int64]) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(values)

@@ -12,12 +12,15 @@ never count a person twice.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EXACT = 2.0**53
 """Up to it floats tell whole numbers apart."""
@@ -33,7 +36,7 @@ def fresh_key() -> int:
     return int.from_bytes(os.urandom(24), "little")
 
 
-def keys(column: Any, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+def keys(column: pa.Array, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
     """The key of every entry of an Arrow column, and where nothing stands, if anywhere."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -63,7 +66,7 @@ def keys(column: Any, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | 
     return hashed, absent
 
 
-def named(column: Any) -> Any:
+def named(column: pa.Array) -> pa.Array:
     """Names in one form, as an Arrow column, so that who is written in two ways is one person.
 
     Moments and days are microseconds, whatever their unit; sixteen bytes are a UUID, and written as one; other bytes are text;
@@ -102,7 +105,7 @@ UNSEEN = "[\u200b-\u200f\u2060\ufeff\u00ad]"
 """Signs without width, and hyphens that are shown at the end of a line only."""
 
 
-def _uuids(column: Any) -> Any:
+def _uuids(column: pa.Array) -> pa.Array:
     """Columns of 16 bytes as texts of UUIDs. If all are readable signs they may be texts themselves, and are refused."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -126,7 +129,7 @@ def _uuids(column: Any) -> Any:
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.large_string())) if column.null_count else texts
 
 
-def secret(key: int, *columns: NDArray[Any]) -> NDArray[np.uint64]:
+def secret(key: int, *columns: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.uint64]:
     """(n,) words that a fit's key makes of rows of integers: without the key, independent, uniform, and nobody's data."""
     from .hashing import secret_words
 
@@ -136,11 +139,11 @@ def secret(key: int, *columns: NDArray[Any]) -> NDArray[np.uint64]:
     return out
 
 
-def _absent(column: Any) -> NDArray[np.bool_] | None:
+def _absent(column: pa.Array) -> NDArray[np.bool_] | None:
     return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
 
 
-def _floats(column: Any, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+def _floats(column: pa.Array, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
     """Whole numbers as they are, others by their shortest text; NaN is nobody."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -160,7 +163,7 @@ def _floats(column: Any, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]
     return numbers, absent if absent.any() else None
 
 
-def _texts(column: Any, key: int) -> NDArray[np.int64]:
+def _texts(column: pa.Array, key: int) -> NDArray[np.int64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 

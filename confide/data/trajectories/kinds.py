@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import InvalidInput
 from .columns import ORDERED, Columns, DeclaredColumns, find
 from .labels import Coding, Labelled
 from .sources import DataPart
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def columns_of(parts: Sequence[DataPart], declared: DeclaredColumns, states: Coding, actions: Coding) -> Columns:
@@ -39,7 +42,7 @@ def columns_of(parts: Sequence[DataPart], declared: DeclaredColumns, states: Cod
     return columns
 
 
-def _name_kind(part: DataPart, type_: Any) -> str:
+def _name_kind(part: DataPart, type_: pa.DataType) -> str:
     """Types of people's names that are compared alike: whole numbers equal their text forms, bytes are UUIDs or text, days are
     moments. CSV is read as text.
     """
@@ -61,7 +64,7 @@ def _name_kind(part: DataPart, type_: Any) -> str:
     return "name" if kind_of_type(value) in ("number", "text") or pa.types.is_fixed_size_binary(value) else str(value)
 
 
-def _check_types(part: DataPart, schema: Any, columns: Columns, states: Coding, actions: Coding) -> None:
+def _check_types(part: DataPart, schema: pa.Schema, columns: Columns, states: Coding, actions: Coding) -> None:
     """Columns that must hold numbers do."""
     texts = text_columns(columns, states, actions)
     for name in (*columns.names, *columns.flags):
@@ -83,7 +86,7 @@ def text_columns(columns: Columns, states: Coding, actions: Coding) -> tuple[str
     return (*texts, *(name for coding, names in coded if isinstance(coding, Labelled) for name in names))
 
 
-def kind_of_type(type_: Any) -> str:
+def kind_of_type(type_: pa.DataType) -> str:
     """Types that are compared and counted alike."""
     import pyarrow as pa
 

@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MISSING, UNREADABLE = -1, -2
 """In place of a state or action: nothing was there, or something that has no number."""
@@ -51,7 +54,7 @@ class Coding(Protocol):
         """The way out for an entry that is none of them, in a sentence."""
         ...
 
-    def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
+    def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The numbers, with MISSING and UNREADABLE for entries that have none."""
         ...
 
@@ -74,7 +77,7 @@ class Numbered:
         """The way out for an entry that is none of them, in a sentence."""
         return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a label book (--labels)."
 
-    def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
+    def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """Whole numbers as they are; whoever counts checks that they are below `size`."""
         return whole_numbers(columns[0])
 
@@ -108,7 +111,7 @@ class Labelled:
         """The way out for an entry that is none of them, in a sentence."""
         return "Add them to the label book (--labels), or correct them."
 
-    def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
+    def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The position of each entry in the book."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -178,7 +181,7 @@ class Cut:
         """The way out for an entry that is none of them, in a sentence."""
         return "Fill them in, or drop these episodes."
 
-    def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
+    def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The number of each entry's combination of bins."""
         result = np.zeros(len(columns[0]), dtype=np.int64)
         absent = np.zeros(len(columns[0]), dtype=np.bool_)
@@ -190,7 +193,7 @@ class Cut:
         return result
 
 
-def whole_numbers(column: Any) -> NDArray[np.int64]:
+def whole_numbers(column: pa.Array) -> NDArray[np.int64]:
     """An Arrow column as 64-bit integers; what is absent or no whole number is marked.
 
     Always a copy: compiled code tells Arrow's read-only memory apart from ours, and would be compiled for both.
@@ -218,7 +221,7 @@ def whole_numbers(column: Any) -> NDArray[np.int64]:
     return result
 
 
-def real_numbers(column: Any) -> NDArray[np.float64]:
+def real_numbers(column: pa.Array) -> NDArray[np.float64]:
     """An Arrow column as floats, NaN where nothing is; a column without numbers is refused by whoever opens it."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -6,13 +6,16 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .columns import ORDERED, Columns
 from .keys import named
 from .kinds import kind_of_type
 from .sources import DataPart, Typed, quoted, readable
 from .text_order import IN_ORDER, TextOrder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,11 @@ class SortedPart(Typed):
         """The files of all parts."""
         return tuple(file for part in self.parts for file in part.files)
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema of the first part, and the step of a row if it is made here."""
         return self.parts[0].schema()
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """All rows, sorted, a batch at a time."""
         import duckdb
         import pyarrow as pa
@@ -72,13 +75,13 @@ class SortedPart(Typed):
                         form.check(pc.all(batch.column(IN_ORDER)).as_py() is not False)
                     yield batch.select(list(columns))
 
-    def _named(self, batch: Any) -> Any:
+    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch in which people and episodes have their names in one form, so that their rows come to stand together."""
         for column in self.by[:-1]:
             batch = batch.set_column(batch.schema.get_field_index(column), column, named(batch.column(column)))
         return batch
 
-    def _form(self, batch: Any) -> TextOrder | None:
+    def _form(self, batch: pa.RecordBatch) -> TextOrder | None:
         """The form of the texts that rows are ordered by, as the first of them has it; None for numbers and times."""
         if self.order is None or kind_of_type(batch.schema.field(self.order).type) != "text":
             return None

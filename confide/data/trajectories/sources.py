@@ -11,9 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from ...errors import ConfideError, FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch: large enough that Python does not count, small enough for a processor's cache."""
@@ -43,11 +47,11 @@ class DataPart(Protocol):
         """The same part, told which columns may hold text, and which are read as what they look like."""
         ...
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """Names and types of its columns, as an Arrow schema."""
         ...
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """Its rows, a batch at a time."""
         ...
 
@@ -125,14 +129,14 @@ class ParquetPart(Typed):
 
     name: str
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema in the file's footer."""
         from pyarrow import parquet
 
         with readable(self.name, "Parquet"):
             return parquet.read_schema(self.name)
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The file's batches, row group by row group."""
         from pyarrow import parquet
 
@@ -147,7 +151,7 @@ class ArrowPart(Typed):
     name: str
 
     @contextmanager
-    def _open(self) -> Iterator[tuple[Any, Iterator[Any]]]:
+    def _open(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
         import pyarrow as pa
 
         with readable(self.name, "Arrow or Feather"), pa.memory_map(self.name) as file:
@@ -160,12 +164,12 @@ class ArrowPart(Typed):
                 return
             yield reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema at the head of the file."""
         with self._open() as (schema, _):
             return schema
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The batches as they were written, in slices."""
         with self._open() as (_, found):
             for batch in found:
@@ -176,20 +180,20 @@ class ArrowPart(Typed):
 class TablePart(Typed):
     """A table in memory, and the file it was read from, if it was."""
 
-    table: Any = field(repr=False)
+    table: pa.Table = field(repr=False)
     name: str = "the table"
     files: tuple[str, ...] = ()
 
     @classmethod
-    def from_file(cls, table: Any, path: Path) -> TablePart:
+    def from_file(cls, table: pa.Table, path: Path) -> TablePart:
         """The table that a file was read into."""
         return cls(table, str(path), (str(path),))
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema of the table."""
         return self.table.schema
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The table in slices."""
         yield from self.table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
 
@@ -219,7 +223,7 @@ class QueryPart(Typed):
         return (*(() if self.database == ":memory:" else (self.database,)), *sorted(self.opened))
 
     @contextmanager
-    def _reader(self, query: str) -> Iterator[Any]:
+    def _reader(self, query: str) -> Iterator[pa.RecordBatch]:
         import duckdb
         import pyarrow as pa
 
@@ -250,7 +254,7 @@ class QueryPart(Typed):
                 ) from error
 
     @contextmanager
-    def _logging(self, connection: Any) -> Iterator[None]:
+    def _logging(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         """Remember which files DuckDB opens meanwhile, by its own log. What it spills to disk lies in a folder of its own."""
         log = "SELECT DISTINCT path FROM duckdb_logs_parsed('FileSystem') WHERE op = 'OPEN'"
         with tempfile.TemporaryDirectory(prefix="confide-") as spill:
@@ -262,12 +266,12 @@ class QueryPart(Typed):
                 opened = {os.path.abspath(path) for (path,) in connection.cursor().execute(log).fetchall()}
                 self.opened.update(path for path in opened if not path.startswith(os.path.join(spill, "")))
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema of an answer without rows."""
         with self._reader(f"SELECT * FROM ({self.query}) LIMIT 0") as reader:
             return reader.schema
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The batches as the database streams them."""
         with self._reader(f"SELECT {', '.join(map(quoted, columns))} FROM ({self.query})") as reader:
             for batch in reader:
@@ -279,6 +283,6 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _slices(batch: Any) -> Iterator[Any]:
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     for start in range(0, batch.num_rows, BATCH_ROWS):
         yield batch.slice(start, BATCH_ROWS)

@@ -53,7 +53,7 @@ class CsvPart:
         """The same part, told which columns may hold text."""
         return replace(self, texts=texts, inferred=inferred)
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """Names from the header; the types of the first block."""
         with self._readable():
             return self._scanned().first.schema
@@ -63,7 +63,7 @@ class CsvPart:
         with self._readable():
             yield self._scanned().first.select(list(columns))
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The file's batches, block by block."""
         import pyarrow as pa
 
@@ -214,7 +214,7 @@ def _grouped(path: str, column: str) -> FormatError:
     )
 
 
-def _number_type(schema: Any, name: str) -> Any:
+def _number_type(schema: pa.Schema, name: str) -> pa.DataType:
     """Floats; truth values where they are written in words."""
     import pyarrow as pa
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InvalidInput
 from .columns import ACTION, CUT, ENDED, EPISODE, NEXT_STATE, REWARD, STATE, STEP, USER, role_of
 from .sources import DataPart, Wrapping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PACKED = (STATE, ACTION, REWARD, NEXT_STATE, STEP, ENDED, CUT)
 NUMBERED = re.compile(r"(.*?)[_ ]?(\d+)")
@@ -46,7 +50,7 @@ def unpacked(part: DataPart, number: int, cut: Sequence[str] = ()) -> DataPart:
     return part
 
 
-def _listed(pa: Any, type_: Any) -> bool:
+def _listed(pa: ModuleType, type_: pa.DataType) -> bool:
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     return any(test(type_) for test in tests) and not pa.types.is_nested(type_.value_type)
 
@@ -72,7 +76,7 @@ class ListsPart(Wrapping):
         """Its columns have types of their own."""
         return self
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The schema of an unpacked batch without rows."""
         import pyarrow as pa
 
@@ -80,14 +84,14 @@ class ListsPart(Wrapping):
             return self._unpacked(batch, 0, 0).schema
         return pa.schema([(role, pa.null()) for _, role in self.lists])
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """A batch of episodes at a time."""
         row = 0
         for batch in self.part.batches(self.part.schema().names, threads):
             yield self._unpacked(batch, (self.number << 40) + row, row).select(list(columns))
             row += batch.num_rows
 
-    def _unpacked(self, batch: Any, first: int, row: int) -> Any:
+    def _unpacked(self, batch: pa.RecordBatch, first: int, row: int) -> pa.RecordBatch:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -106,7 +110,7 @@ class ListsPart(Wrapping):
         whose = np.repeat(np.arange(batch.num_rows), steps)
         starts = np.cumsum(steps) - steps
         places = np.arange(len(whose)) - starts[whose]
-        columns: dict[str, Any] = {}
+        columns: dict[str, pa.Array] = {}
         for role, column in roles.items():
             values = column.flatten()
             if role == STATE and longer:
@@ -147,7 +151,7 @@ class WidePart(Wrapping):
         spread = [column for name in texts for column in roles.get(name, (name,)) if column]
         return WidePart(self.part.reading(tuple(spread), inferred), self.number, self.wide)
 
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """One column for each role, of the type of its first."""
         import pyarrow as pa
 
@@ -162,7 +166,7 @@ class WidePart(Wrapping):
         packed = {name for _, wide in self.wide for name in wide}
         return bool({USER, EPISODE} & {role_of(name) for name in names if name not in packed})
 
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[pa.RecordBatch]:
         """A batch of episodes at a time."""
         import pyarrow as pa
 
@@ -189,7 +193,7 @@ class WidePart(Wrapping):
                     f"{self.part.name} leaves one out. Correct it.",
                 )
             whose, places = np.nonzero(lasting)
-            built: dict[str, Any] = {STEP: pa.array(places), EPISODE: pa.array(row + whose)}
+            built: dict[str, pa.Array] = {STEP: pa.array(places), EPISODE: pa.array(row + whose)}
             for name in columns:
                 if name in roles:
                     first = batch.column(next(filter(None, roles[name])))

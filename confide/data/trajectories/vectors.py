@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from ...errors import InvalidInput
 from ...mdp.linear import BlockFeatures
 from .columns import NEXT
 from .labels import MISSING, UNREADABLE, real_numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,11 @@ class Vectors:
         """The way out for a vector that cannot be used, in a sentence."""
         return "Fill them in, raise --norm, or scale longer ones down with --clip."
 
-    def read(self, columns: Sequence[Any]) -> NDArray[np.float64]:
+    def read(self, columns: Sequence[pa.Array]) -> NDArray[np.float64]:
         """(n, width), NaN where nothing is."""
         return np.column_stack([real_numbers(column) for column in columns])
 
-    def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
+    def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """0 for a vector that may be used."""
         return self.coded(self.read(columns))
 
