@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import ConfideError, InvalidInput
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 FILE = "confide_file_"
 """What the module name of a user's file begins with."""
@@ -46,7 +49,7 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
 
 
 @cache
-def announced(group: str) -> Mapping[str, Any]:
+def announced(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name: what installed packages announce. Looked up once a process, since all are read."""
     from importlib import metadata
 

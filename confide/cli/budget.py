@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import click
 
+from ..validation import Json
 from .output import emit, table
 
 
@@ -38,7 +39,12 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
         "epsilon": zcdp_epsilon(remaining, STATED_DELTA) if remaining else 0.0,
         "delta": STATED_DELTA,
     }
-    summary = {"ledger": str(ledger.path), "budget": balance.budget, "spent": balance.spent, "left": balance.left}
+    summary: dict[str, Json] = {
+        "ledger": str(ledger.path),
+        "budget": balance.budget,
+        "spent": balance.spent,
+        "left": balance.left,
+    }
     if as_json:
         entries = [asdict(entry) for entry in balance.entries]
         emit({**summary, "charges": list(balance.charges), "entries": entries, "buys": buys})

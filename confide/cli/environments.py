@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..validation import Json
 from . import output
 
 
@@ -13,7 +14,7 @@ def command(as_json: bool) -> None:
     """List the environments that can be simulated, each with an address to start from."""
     from ..lab.environments import catalogue
 
-    rows = [
+    rows: list[dict[str, Json]] = [
         {
             "name": listing.name,
             "address": listing.example,

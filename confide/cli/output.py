@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from ..analysis.reporting.numbers import written as plain_number
+from ..validation import Json
 
 __all__ = ["emit", "note", "plain_number", "table"]
 
 
-def emit(data: dict[str, Any]) -> None:
+def emit(data: dict[str, Json]) -> None:
     """Print exactly one JSON object, with infinities and NaN as null (JSON has no word for them)."""
     click.echo(json.dumps(_plain(data)))
 

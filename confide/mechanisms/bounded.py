@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..errors import InvalidInput
 from ..privacy import Disclosed, Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
+from ..validation import Json
 from .additive import Additive
 from .noise import NoiseSource
 from .randomizer import WHOLE
@@ -114,7 +115,7 @@ class Bounded(Additive):
         shifts = tuple((math.ceil(size / self.grid), count) for size, count in sensitivity.shifts)
         return Tabulated(_composed_table(self.cells, shifts))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, radius, unit and grid."""
         return {"name": self.name, "bound": self.bound, "unit": self.unit, "grid": self.grid}
 
@@ -203,7 +204,7 @@ class BoundedByPart:
         pairs = zip(self.parts, cut, strict=True)
         return compose([part.loss(replace(sensitivity, shifts=shifts)) for part, shifts in pairs if shifts])
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, both radii, unit and grid."""
         return {**self.parts[0].describe(), "wide": self.wide, "first": self.first, "grid": self.grid}
 

@@ -31,12 +31,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..validation import Json
 from .counter import LARGEST_TOTAL, CounterState
 from .noise import NoiseSource
 from .toeplitz import UNIT_ROUNDOFF, FactoredCounter
@@ -104,7 +104,7 @@ class BufferedToeplitzCounter(FactoredCounter):
         units = float((inner.weights / (2 * inner.decays)).sum())
         return 0.5 + roundoffs + units / float(1 << FRACTION_BITS)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, releases, sigma, grid and buffers."""
         return {
             "name": self.name,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
+from ..validation import Json
 from .counter import CounterState
 from .noise import NoiseSource
 
@@ -34,7 +34,7 @@ class ExactCounter:
         """An infinite epsilon: the exact sums hide nobody."""
         return Pure(math.inf)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, releases and grid."""
         return {"name": self.name, "releases": self.releases, "grid": self.grid}
 

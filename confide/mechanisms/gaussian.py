@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,7 +98,7 @@ class Gaussian(Additive):
         """The Gaussian loss with mu = l2/sigma, with the grid charged."""
         return gaussian_loss(sensitivity.l2, self.sigma, self.grid)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, sigma and grid."""
         return {"name": self.name, "sigma": self.sigma, "grid": self.grid}
 
@@ -157,7 +156,7 @@ class JointGaussian:
         parts = [gaussian_loss(l2, sigma, self.grid) for l2, sigma in zip(self.l2s, self.sigmas, strict=True)]
         return privacy.compose(parts)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, sigmas and grid."""
         return {"name": self.name, "sigmas": list(self.sigmas), "grid": self.grid}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +46,7 @@ class Laplace(Additive):
         """The pure loss l1/b."""
         return Pure(sensitivity.l1 / self.scale)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, scale and grid."""
         return {"name": self.name, "scale": self.scale, "grid": self.grid}
 

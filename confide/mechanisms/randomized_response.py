@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..errors import InvalidInput
 from ..privacy import Loss, Pure, Sensitivity
+from ..validation import Json
 from .noise import NoiseSource
 from .randomizer import WHOLE, bernstein_radius
 
@@ -54,7 +54,7 @@ class RandomizedResponse:
         """The pure loss: bit_epsilon for every bit that may change."""
         return Pure(self.bit_epsilon * sensitivity.l1)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, epsilon a bit and flip probability."""
         return {"name": self.name, "bit_epsilon": self.bit_epsilon, "flip": self.flip}
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput, UnsafeNoise
 from ..privacy import Loss, Sensitivity
+from ..validation import Json
 from .noise import NoiseSource
 
 INDEX, BITS, WHOLE = "index", "bits", "whole"
@@ -47,7 +48,7 @@ class Randomizer(Protocol):
         """The privacy loss of one message."""
         ...
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name and parameters, as plain values."""
         ...
 

@@ -12,11 +12,11 @@ everybody is in one of them alone, which one being known beforehand.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from ..privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
+from ..validation import Json
 from .randomized_response import RandomizedResponse
 from .unary import SYMMETRIC, SampledStep
 
@@ -53,7 +53,7 @@ class ShuffledBits:
         """The privacy loss of the reports themselves, if the shufflers kept them."""
         return Pure(local_epsilon(self.crowds, round(sensitivity.l1), self.apart))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, flip probability and honest people; lists of them for several crowds."""
         flips = [crowd.flip for crowd in self.crowds]
         people = [crowd.people for crowd in self.crowds]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +46,7 @@ class SymmetricGaussian:
         """mu = l2 / (sqrt(2) sigma), where l2 is the largest Frobenius norm of a change of the matrix on the grid."""
         return gaussian_loss(sensitivity.l2 / math.sqrt(2), self.sigma, self.grid)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, sigma and grid."""
         return {"name": self.name, "sigma": self.sigma, "grid": self.grid}
 

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Sensitivity
+from ..validation import Json
 from .counter import LARGEST_TOTAL, CounterState, checked_release, discrete_gaussian_radius, rounding_charge
 from .gaussian import FINE, ROUNDING, gaussian_loss
 from .noise import NoiseSource
@@ -136,7 +137,7 @@ class ToeplitzCounter(FactoredCounter):
         """Half a grid; a compensated sum of products loses at most 4 units of roundoff of the largest total."""
         return 0.5 + 4 * UNIT_ROUNDOFF * LARGEST_TOTAL
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, releases, sigma and grid."""
         return {"name": self.name, "releases": self.releases, "sigma": self.sigma, "grid": self.grid}
 

@@ -21,13 +21,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
+from ..validation import Json
 from .counter import CounterState, checked_failure, checked_release, discrete_gaussian_radius
 from .gaussian import gaussian_loss
 from .laplace import laplace_sum_radius
@@ -67,7 +68,7 @@ class TreeCounter:
             return Pure(self.levels * sensitivity.l1 / self.scale)
         return gaussian_loss(math.sqrt(self.levels) * sensitivity.l2, self.scale, self.grid)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, releases, levels, scale and grid."""
         return {
             "name": self.name,

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
+from ..validation import Json
 from .noise import NoiseSource
 from .randomizer import BITS, INDEX, bernstein_radius
 from .subsets import any_subset, subset_chances, subset_size, subset_sums
@@ -97,7 +98,7 @@ class SampledStep:
         """The pure loss epsilon, for any two trajectories: the report is one category."""
         return Pure(self.epsilon)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, epsilon and number of categories."""
         return {"name": self.name, "epsilon": self.epsilon, "categories": self.categories}
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
+from ..validation import Json
 from .loss import Loss, repeat
 
 
@@ -48,7 +49,7 @@ class Mechanism(Protocol):
         """The privacy loss of one use on a statistic of this sensitivity."""
         ...
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name and parameters, as plain values."""
         ...
 
@@ -66,7 +67,7 @@ class Act:
         """The privacy loss of the act in all: that of the mechanism, composed `times` times."""
         return repeat(self.mechanism.loss(self.sensitivity), self.times)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """For certificates: mechanism, parameters, sensitivity, times."""
         sensitivity = {"l1": self.sensitivity.l1, "l2": self.sensitivity.l2}
         return {**self.mechanism.describe(), "sensitivity": sensitivity, "times": self.times}

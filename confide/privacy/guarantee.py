@@ -5,10 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput
+from ..validation import Json
 
 NONE = "none"
 LOCAL = "local"
@@ -131,7 +131,7 @@ class Guarantee:
             raise InvalidInput("noise-needs-guarantee", "This noise needs a promise to keep. Give epsilon.")
         return self.epsilon * share
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """trust, epsilon, delta, rho, and `converted` where epsilon is rho's conversion at delta 1e-6."""
         from .conversion import zcdp_epsilon
 

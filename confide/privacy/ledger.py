@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from .. import validation
 from ..errors import BudgetExceeded, FormatError, InvalidInput
+from ..validation import Json
 
 SCHEMA = "confide.ledger/1"
 
@@ -156,7 +156,7 @@ class Ledger:
             return None
         try:
             entries = tuple(_entries(data))
-            budget = float(data["budget"])
+            budget = validation.number("budget", data["budget"])
             sane = not isinstance(data["budget"], bool) and math.isfinite(budget) and budget > 0
             sane = sane and all(math.isfinite(entry.rho) and entry.rho > 0 for entry in entries)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -170,7 +170,7 @@ class Ledger:
         known = {"data": list(balance.data)} if balance.data else {}
         self._write_data({"schema": SCHEMA, "budget": balance.budget, "entries": entries, **known})
 
-    def _write_data(self, data: dict[str, Any]) -> None:
+    def _write_data(self, data: dict[str, Json]) -> None:
         """Write beside, sync, rename, sync the folder: after a crash the old or the new ledger is there, whole."""
         draft = self.path.with_name(self.path.name + ".new")
         try:
@@ -217,7 +217,7 @@ def damaged(path: Path) -> FormatError:
     )
 
 
-def _json(path: Path) -> dict[str, Any] | None:
+def _json(path: Path) -> dict[str, Json] | None:
     """The object in a ledger's file, of a schema that is known; None if there is no file."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -230,7 +230,7 @@ def _json(path: Path) -> dict[str, Any] | None:
     return data
 
 
-def _entries(data: dict[str, Any]) -> Iterator[Charge]:
+def _entries(data: dict[str, Json]) -> Iterator[Charge]:
     rows = data["entries"]
     if not isinstance(rows, list):
         raise TypeError("charges are a list")

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..validation import Json
 
 EVERY = "every"
 BATCHES = "batches"
@@ -154,7 +154,7 @@ class Schedule:
         """How many groups, hence releases, there are."""
         return self.users if self.kind == EVERY and not self.burn_in else len(self.ends)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Plain values for certificates and configurations."""
         burn_in = {"burn_in": self.burn_in} if self.burn_in else {}
         return {

@@ -13,6 +13,7 @@ from .. import validation
 from ..errors import ConfideError, FormatError
 from ..mechanisms.counter import checked_failure
 from ..privacy import Act, Guarantee, Schedule
+from ..validation import Json
 from .accepted import require_accepted
 from .design import Design
 from .kinds import Question, find, read
@@ -101,12 +102,12 @@ def _mixing_parameters(mixing: Mixing) -> list[tuple[str, Any]]:
     return sorted((name, value) for name, value in asdict(mixing).items() if value or name != "widening")
 
 
-def _noise_parameters(design: Design) -> dict[str, Any]:
+def _noise_parameters(design: Design) -> dict[str, Json]:
     """The mechanism's name and parameters as plain values."""
     return design.kind.noise_to_plain(design.mechanism)
 
 
-def _noise(question: Question, values: dict[str, Any], promise: Guarantee, calibration: str) -> Any:
+def _noise(question: Question, values: dict[str, Json], promise: Guarantee, calibration: str) -> Any:
     """The mechanism that these values describe; anything else is refused."""
     return find(question.kind).noise_from_plain(question, values, promise, calibration)
 

@@ -13,14 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Spec
-from ..privacy import Guarantee
+from ..privacy import Guarantee, Mechanism
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
 from . import shuffled_obi
 
@@ -355,9 +356,9 @@ SIZES = ("scale", "sigma", "bit_epsilon", "bound")
 """The parameters that the papers' formulas are stated in."""
 
 
-def noise_of(mechanism: Any) -> float:
+def noise_of(mechanism: Mechanism) -> float:
     """The parameter of a mechanism that the papers' formulas are stated in."""
-    description: dict[str, Any] = mechanism.describe()
+    description = mechanism.describe()
     for name in SIZES:
         if name in description:
             return float(description[name])

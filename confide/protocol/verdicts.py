@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import validation
 from ..mdp import PER_STEP, Spec
 from ..privacy import Act, Central, Guarantee, Joint, Local, Schedule, true_guarantee
 from ..privacy.guarantee import CENTRAL, rounded_up
+from ..validation import Json
 from .design import PAPER, SOUND, TIGHT, Request, make
 from .kinds import CountQuestion
 from .kinds.counts import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
@@ -59,7 +61,7 @@ class Verdict:
     source: str
     trust: str
     mechanism: str
-    sizes: dict[str, Any]
+    sizes: dict[str, Json]
     at: str
     claimed: Guarantee
     true: Guarantee
@@ -88,7 +90,7 @@ class Verdict:
         """sound, unsound or loose."""
         return "sound" if abs(self.ratio - 1) < EXACT else "unsound" if self.ratio > 1 else "loose"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The verdict as plain values."""
         claimed = self.claimed
         return {
@@ -157,7 +159,7 @@ def judge(example: Example) -> Verdict:
     rule, promise = example.rule, example.promise
     paper, least, tight = _acts(example)
     parameter = next(name for name in PARAMETERS if name in least.mechanism.describe())
-    enough, ours = (float(act.mechanism.describe()[parameter]) for act in (least, tight))
+    enough, ours = (validation.number(parameter, act.mechanism.describe()[parameter]) for act in (least, tight))
     amount = rule.noise(example.question.spec, promise, example.users)
     # More noise is a larger scale or sigma, but a smaller epsilon a bit.
     needed = enough / amount if parameter == "bit_epsilon" else amount / enough

@@ -19,6 +19,7 @@ from ...learning.planning.logged import noise_deviation
 from ...learning.planning.ope import Evidence, policy_values
 from ...mdp.knowledge import Knowledge
 from ...protocol.releases import CountRelease
+from ...validation import Json
 
 MOST = 10
 NEGLIGIBLE = 0.005
@@ -49,7 +50,7 @@ class Different:
         """The difference with names in place of numbers."""
         return replace(self, state=states[self.state], action=actions[self.action], instead=actions[self.instead])
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The difference as plain values."""
         return {**asdict(self), "steps": list(self.steps)}
 

@@ -12,13 +12,14 @@ from ...errors import InvalidInput
 from ...learning.learners.apvi import Apvi
 from ...mdp import Policy
 from ...mdp.knowledge import Knowledge
+from ...validation import Json
 from ..results.fit import Fit
 from .findings import Units, first_states, in_people_units
 from .plan import COUNTS, RETURNS
 from .refit import releases_of
 
 
-def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Any]:
+def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Json]:
     """`value` with `low` and `high`, `practice`, and `gain`: what the policy is worth, in people's units.
 
     policy: (H, S, A) or (S, A) probabilities, or (H, S) or (S,) chosen actions, over the declared states. Each interval

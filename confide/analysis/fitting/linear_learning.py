@@ -7,7 +7,7 @@ the last one learned: V_2 is then still the value of what follows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from ...learning.planning.linear_ope import (
 from ...mdp.critic import VectorPolicy
 from ...protocol.kinds.gram import VALUE, GramRelease, release_from_bytes
 from ...protocol.kinds.worth import WorthRelease, worth_from_bytes
+from ...validation import Json
 from .findings import in_people_units
 from .learning import LearningResult
 
@@ -38,7 +39,7 @@ def gram_name(number: int) -> str:
     return f"{GRAM}{number:04d}"
 
 
-def is_linear(releases: dict[str, Any]) -> bool:
+def is_linear(releases: Iterable[str]) -> bool:
     """Whether a linear learner asked for these."""
     return any(name.startswith(GRAM) for name in releases)
 
@@ -89,11 +90,11 @@ def _findings(
     horizon: int,
     units: Sequence[float],
     shift: Shift,
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """What was found of the policy, in people's units; `lower` is the low end of the interval."""
     worth = releases.get(WORTH)
     users = worth.users if worth is not None else next(iter(releases.values())).users
-    summary: dict[str, Any] = {"users": users, "value": None, "lower": None}
+    summary: dict[str, Json] = {"users": users, "value": None, "lower": None}
     if not isinstance(worth, WorthRelease):
         return summary
     in_units = in_people_units(units, horizon)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import validation
 from ...mdp import Policy
 from ...mdp.critic import VectorPolicy
 from ...privacy import Certificate, Guarantee
@@ -134,7 +135,7 @@ def _promise(certificate: Certificate) -> str:
         return "<p><strong>Nothing.</strong> No noise was added: this policy may reveal people in the data.</p>"
     hidden = escape(true.unit)
     row = true.as_json()
-    epsilon, delta = float(row["epsilon"] or 0.0), float(row["delta"] or 0.0)
+    epsilon, delta = (validation.number(name, row[name] or 0.0) for name in ("epsilon", "delta"))
     odds = np.exp(min(epsilon, 700.0))
     text = (
         f"<p>Whoever sees this policy, and everything else in this folder, learns almost the same whether or not {hidden} "

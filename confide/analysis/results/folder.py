@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConfideError, FormatError, InvalidInput
+from ...validation import Json
 
 CONFIG, CERTIFICATE, POLICY = "config.json", "certificate.json", "policy.npz"
 
@@ -130,12 +131,12 @@ def kept_place(folder: Path) -> Path:
     return path.with_name(f".{path.name}.seeds")
 
 
-def config_text(schema: str, config: dict[str, Any]) -> str:
+def config_text(schema: str, config: dict[str, Json]) -> str:
     """Plain values as JSON, with the schema first."""
     return json.dumps({"schema": schema, **config}, indent=2, allow_nan=False, default=_plain) + "\n"
 
 
-def write_config(draft: Path, schema: str, config: dict[str, Any]) -> None:
+def write_config(draft: Path, schema: str, config: dict[str, Json]) -> None:
     """Write plain values as JSON, with the schema first."""
     (draft / CONFIG).write_text(config_text(schema, config), encoding="utf-8")
 

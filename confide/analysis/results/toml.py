@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ...validation import Json
 
-def as_toml(sections: Mapping[str, Mapping[str, Any]], above: str = "") -> str:
+
+def as_toml(sections: Mapping[str, Mapping[str, Json]], above: str = "") -> str:
     """The text of a TOML file with these sections."""
     lines = [above] if above else []
     for section, entries in sections.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp.knowledge import Knowledge
+from ...validation import Json
 from .columns import Columns
 from .keys import keys
 from .labels import UNREADABLE, Coding, real_numbers, whole_numbers
@@ -130,10 +131,10 @@ class Dataset:
         """The unit that is hidden, in words."""
         return self.users.unit(self.columns.user is not None, self.columns.by_row)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """The public declaration as plain values, for the record."""
         knowledge, vectors = self.knowledge, self.vectors
-        vector_columns = None
+        vector_columns: Json = None
         if vectors is not None:
             features = vectors.features
             vector_columns = {"columns": list(vectors.columns), "norm": features.bound, "intercept": features.intercept}

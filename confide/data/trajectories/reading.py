@@ -11,6 +11,7 @@ from ...errors import InvalidInput
 from ...mdp import STATIONARY, Spec
 from ...mdp.knowledge import Knowledge
 from ...mdp.memory import check_memory
+from ...validation import Json
 from .columns import DeclaredColumns
 from .dataset import GROUP, Dataset, first_step
 from .declaration import Declaration, RewardUnits, bin_edges, label_book
@@ -152,7 +153,7 @@ def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) ->
     return validation.between("propensity floor", floor, 1e-6, 1.0)
 
 
-def _only_vectors(options: Mapping[str, Any]) -> None:
+def _only_vectors(options: Mapping[str, Json]) -> None:
     """Refuse what speaks of numbered states beside state columns."""
     wrong = [name for name, value in options.items() if value is not None]
     if wrong:

@@ -103,7 +103,7 @@ class CsvPart:
             skip_rows=form.skip + (0 if form.header else 1),
         )
         parse = csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=quoted)
-        convert: dict[str, Any] = {"strings_can_be_null": True, "decimal_point": form.decimal, **YES_NO}
+        convert: dict[str, Json] = {"strings_can_be_null": True, "decimal_point": form.decimal, **YES_NO}
         if form.time_format is not None:
             convert["timestamp_parsers"] = [form.time_format]
         if wanted is not None:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ... import validation
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Loss
 from ...privacy.guarantee import LOCAL
+from ...validation import Json
 from .bound import ideal_bound
 from .claims import claimed_bet
 from .events import Array, Bet, Outputs, Statistic, choose, hoped, staked
@@ -101,7 +102,7 @@ class Finding:
         """False if what is certified is wrong, with the stated confidence."""
         return self.lower_bound <= self.certified_epsilon * (1 + 1e-9)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The stable machine-readable form."""
         return {
             "name": self.name,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import Model, Policy, Spec
+from ...validation import Json
 from .environment import Environment, EpisodeArrays, RewardScale, blank, check_size
 from .registry import register
 
@@ -241,7 +242,7 @@ def _layers(world: Any) -> list[_Layer]:
     return [*layers, _Layer(type(layer), _words(layer.spec.kwargs if layer.spec is not None else {}), False)]
 
 
-def _words(chosen: dict[str, Any]) -> str:
+def _words(chosen: dict[str, Json]) -> str:
     """Parameters as they would be given; a function by its name, since its address says nothing."""
     return ", ".join(f"{name}={getattr(value, '__qualname__', value)}" for name, value in sorted(chosen.items()))
 

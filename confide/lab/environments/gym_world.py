@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 
 from ...mdp import Model
+from ...validation import Json
 from .environment import RewardScale
 
 
@@ -19,13 +20,13 @@ class ModelWorld(gymnasium.Env[int, int]):
         self.action_space = gymnasium.spaces.Discrete(model.spec.actions)  # type: ignore[assignment]
         self.elapsed, self.state = 0, 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Json] | None = None) -> tuple[int, dict[str, Json]]:
         """A new person in a first state."""
         super().reset(seed=seed)
         self.elapsed, self.state = 0, self._draw(self.model.initial)
         return self.state, {}
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Json]]:
         """One step; the last is marked as truncated."""
         where = (min(self.elapsed, self.model.spec.layers - 1), self.state, int(action))
         rewarded = self.np_random.random() < self.model.rewards[where]

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...privacy import Central, Guarantee, Joint, Local, Shuffle
 from ...protocol.papers import POOLED
+from ...validation import Json
 from . import offline, online, vtr
 from .curve import Curve
 from .experiment import Experiment, TableRow
@@ -40,7 +41,7 @@ GROWING = {"schedule": "growth:1.01", "model": "stationary"}
 pooled over steps, as ours are."""
 
 
-def pair(curve: Curve, mechanism: str, sound: Mapping[str, Any] = MappingProxyType({})) -> list[Curve]:
+def pair(curve: Curve, mechanism: str, sound: Mapping[str, Json] = MappingProxyType({})) -> list[Curve]:
     """The curve sound, with this mechanism and choices `sound` of its own, and then tight."""
     name, privacy = curve.label, curve.privacy
     return [

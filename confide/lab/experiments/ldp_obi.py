@@ -15,6 +15,7 @@ import numpy as np
 
 from ...privacy import Local, NoPrivacy
 from ...protocol.papers import PROOF
+from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Facts, number
@@ -25,7 +26,7 @@ from .view import Slopes
 
 WORLD, PEOPLE, SEEDS = "random/2x2", 1e8, 20
 EPSILONS = (0.2, 2.0, 20.0)
-CHOICES: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.05"}
+CHOICES: dict[str, Json] = {"horizon": 2, "schedule": "growth:1.05"}
 SCALE = "S = A = H = 2, 10^8 people, 20 random worlds, a new policy at every 5 % of growth"
 TITLE = "20 random worlds, 2 states, 2 actions, 2 steps"
 
@@ -42,7 +43,7 @@ BEST_UCBVI = 0.001
 """The scale of UCB-VI's bonus that did best of half decades from 0.001 to 1, on ten random worlds that are not shown."""
 
 
-def _choices(name: str) -> tuple[float, dict[str, Any]]:
+def _choices(name: str) -> tuple[float, dict[str, Json]]:
     """The delta of a mechanism of the paper, and the choices for `simulate`."""
     mechanism, delta, printing, calibration = MECHANISMS[name]
     return delta, {**CHOICES, "calibration": calibration, "mechanism": mechanism, "printing": printing}

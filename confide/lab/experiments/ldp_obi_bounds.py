@@ -16,6 +16,7 @@ from ...analysis.reporting.value_figure import value_figure
 from ...data.privatizers import open_book
 from ...privacy import Guarantee, Joint, Local, NoPrivacy
 from ...protocol.papers import POOLED, printed_radii
+from ...validation import Json
 from ..environments.lower_bound import shortest_horizon, tree_depth
 from ..simulation import prepare
 from ..simulation.batched import group_drawing
@@ -26,7 +27,7 @@ from .facts import Facts, number
 from .part import PartResult
 from .view import Over
 
-PRINTED: dict[str, Any] = {"calibration": "paper", "mechanism": "laplace", "horizon": 2}
+PRINTED: dict[str, Json] = {"calibration": "paper", "mechanism": "laplace", "horizon": 2}
 STATES, ACTIONS, EPSILON = 9, 2, 1.0
 TREES = (1e4, 1e5, 1e6, 1e7, 1e8)
 
@@ -109,7 +110,7 @@ class Coverage:
         return PartResult(self.label, np.array(self.people), rows, self.promise(), time.perf_counter() - started)
 
     def _setting(self, people: int) -> Any:
-        choices: dict[str, Any] = {"calibration": "paper", "horizon": 2, "schedule": "batches:1", **dict(self.choices)}
+        choices: dict[str, Json] = {"calibration": "paper", "horizon": 2, "schedule": "batches:1", **dict(self.choices)}
         return prepare("obi", self.world, self.privacy, people, **choices)
 
     def _at(self, people: int, draws: int) -> list[float]:
@@ -289,7 +290,7 @@ def _theorem() -> Experiment:
 def _proposition() -> Experiment:
     """How much of the widths of Proposition 4 is needed."""
     people = (1e3, 1e5, 1e7)
-    kinds: dict[str, tuple[Guarantee, dict[str, Any]]] = {
+    kinds: dict[str, tuple[Guarantee, dict[str, Json]]] = {
         "laplace": (Local(2.0), {"mechanism": "laplace"}),
         "gaussian as stated": (Local(2.0, 0.1), {"mechanism": "gaussian"}),
         "gaussian as proved": (Local(2.0, 0.1), {"mechanism": "gaussian", "printing": "proof"}),

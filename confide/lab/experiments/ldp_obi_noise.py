@@ -17,6 +17,7 @@ from ...privacy import Local, NoPrivacy, Schedule
 from ...protocol.design import Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
+from ...validation import Json
 from ..simulation import prepare
 from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
@@ -74,7 +75,7 @@ class Noised:
 def _paid(people: int, draws: int) -> NDArray[np.float64]:
     """(draws,) what UCB-VI's people were paid for action 1 in state 0, with a new policy at every 10 % of growth."""
     printed = {"calibration": "sound", "model": "stationary", "bonus": "hoeffding"}
-    choices: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.1", **printed}
+    choices: dict[str, Json] = {"horizon": 2, "schedule": "growth:1.1", **printed}
     setting: Any = prepare("ucbvi", WORLD, None, people, **choices)
     sums = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):

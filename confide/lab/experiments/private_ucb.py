@@ -13,13 +13,14 @@ from typing import Any
 
 from ...privacy import Guarantee, Joint, Local
 from ...protocol.papers import POOLED
+from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Facts, Seen
 from .view import Slopes
 
 HORIZON = 20
-CHOICES: dict[str, Any] = {
+CHOICES: dict[str, Json] = {
     "horizon": HORIZON,
     "schedule": "growth:1.01",
     "calibration": "sound",
@@ -80,7 +81,7 @@ HOW = (
     "hundredth of what is printed"
 )
 
-AS_PRINTED: dict[str, dict[str, Any]] = {
+AS_PRINTED: dict[str, dict[str, Json]] = {
     "PRIVATE-UCB-VI, bonuses as printed, over people": {"bonus_scale": 1.0},
     "PRIVATE-UCB-VI, step by step, over people": {"model": "per-step"},
 }

@@ -10,6 +10,7 @@ from ...errors import InvalidInput
 from ...mdp import Model
 from ...privacy import Guarantee, NoPrivacy, Schedule
 from ...protocol.design import AUTO, TIGHT
+from ...validation import Json
 from ..environments import Environment
 
 
@@ -39,7 +40,7 @@ class Choices:
     bonus_scale: float = 1.0
     budget: int | None = None
     printing: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -49,7 +50,7 @@ class Choices:
         named = {name: choices.pop(name) for name in NAMES & choices.keys()}
         return cls(learner, environment, privacy or NoPrivacy(), **named, options=choices)
 
-    def as_json(self) -> dict[str, Any] | None:
+    def as_json(self) -> dict[str, Json] | None:
         """The choices as plain values; None if one of them is an object of Python, which has no name."""
         values = (self.learner, self.environment, self.schedule, *self.options.values())
         return asdict(self) if all(isinstance(value, str | int | float | None) for value in values) else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...learning.planning.estimates import Estimate
 from ...privacy import Certificate
+from ...validation import Json
 
 
 class OfflineEvaluation(NamedTuple):
@@ -49,9 +50,9 @@ class OfflineRun:
         """(seeds,) estimates of the gain over current practice, from the release alone."""
         return tuple(evaluation.gain for evaluation in self.evaluations)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The machine-readable form."""
-        document = {
+        document: dict[str, Json] = {
             "environment": self.environment,
             "learner": self.learner,
             "users": self.users,

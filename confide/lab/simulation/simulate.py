@@ -24,6 +24,7 @@ from ...protocol.accepted import BROWSERS
 from ...protocol.defaults import SHUFFLING, request_for
 from ...protocol.design import AUTO, PAPER, TIGHT, make
 from ...protocol.papers import AUTHORS, POOLED, pools
+from ...validation import Json
 from ..environments import Environment
 from ..environments.registry import resolve
 from . import batched, mixtures, play, stepwise
@@ -74,7 +75,7 @@ def complete(choices: Choices) -> Setting:
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
     options = dict(choices.options)
     shuffling = {name: options.pop(name) for name in SHUFFLING & options.keys()}
-    devices = options.pop("devices", None) or BROWSERS
+    devices = str(options.pop("devices", None) or BROWSERS)
     algorithm = mixtures.as_table(_make_learner(learner, calibration, options), world, choices)
     context = Context(world.spec, users, choices.failure, choices.bonus_scale)
     schedule = choices.schedule
@@ -125,7 +126,7 @@ def _first_question(learner: Any, context: Context) -> tuple[Any, Callable[[Any]
     return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
 
 
-def _make_learner(name: Any, calibration: str, options: dict[str, Any]) -> Any:
+def _make_learner(name: Any, calibration: str, options: dict[str, Json]) -> Any:
     """The learner of that name, under `paper` and `sound` as its paper prints it; what is no name is a learner already."""
     if not isinstance(name, str):
         if options:
@@ -285,7 +286,7 @@ def _numbered(setting: Setting, index: int) -> tuple[int, Outcome]:
     return index, run_seed(setting, index)
 
 
-def _config(setting: Setting) -> dict[str, Any]:
+def _config(setting: Setting) -> dict[str, Json]:
     """What is saved with a run: what was chosen, so that it can be run again, and what followed from that."""
     promise, choices = setting.guarantee, setting.choices
     return {

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from ...service.contract.contract import Contract
 from ...service.contract.files import write_whole
 from ...service.contract.heads import SignedHead
 from ...service.device.chain import Contradicted, check_chain, keep_proof, shown_head
 from ...service.device.transport import Documents
+from ...validation import Json
 
 
 def _rounds(folder: Path, contract: Contract) -> Path:
@@ -32,7 +32,7 @@ def check(transport: Documents, contract: Contract, folder: Path) -> None:
         check_chain(transport, contract, seen, shown_head(transport, contract))
     except Contradicted as error:
         kept = folder / "proof.json"
-        memory: dict[str, Any] = {"proof": json.loads(kept.read_bytes()) if kept.exists() else []}
+        memory: dict[str, Json] = {"proof": json.loads(kept.read_bytes()) if kept.exists() else []}
         keep_proof(memory, error)
         write_whole(kept, json.dumps(memory["proof"]).encode())
         raise

@@ -31,6 +31,7 @@ from ...mdp.knowledge import Knowledge
 from ...mdp.linear import BlockFeatures, Features, LinearFeatures
 from ...protocol.kinds.gram import VALUE, GramForm, GramQuestion, GramRelease
 from ...protocol.releases.release import Array
+from ...validation import Json
 from ..planning import regression
 from ..planning.regression import FLOOR, QUANTILE, Regression, regress
 from .learner import Context
@@ -218,7 +219,7 @@ def vapvi(
                 )
             known = replace(known, allowed=knowledge.allowed[: knowledge.states])
         options = {"end_reward": knowledge.end_reward if knowledge.ends else None, **options}
-    own: dict[str, Any] = {}
+    own: dict[str, Json] = {}
     if not tight:
         own = {"split": True, "shift": QUANTILE, "ridge": 1 / getattr(known, "bound", 1.0) ** 2}
     if calibration == "paper":

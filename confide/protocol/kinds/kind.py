@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...errors import FormatError, InvalidInput
 from ...loading import sibling
 from ...privacy import Guarantee, Mechanism
+from ...validation import Json
 from .question import Question
 
 if TYPE_CHECKING:
@@ -79,13 +80,13 @@ class Kind(Generic[Q, R]):
         """Who designs it, by trust model, where that model cannot."""
         return {}
 
-    def noise_to_plain(self, mechanism: Mechanism) -> dict[str, Any]:
+    def noise_to_plain(self, mechanism: Mechanism) -> dict[str, Json]:
         """The mechanism's name and parameters as plain values, for the bytes of a design."""
         from ...mechanisms.catalogue import parameters
 
         return parameters(mechanism)
 
-    def noise_from_plain(self, question: Q, values: dict[str, Any], promise: Guarantee, calibration: str) -> Mechanism:
+    def noise_from_plain(self, question: Q, values: dict[str, Json], promise: Guarantee, calibration: str) -> Mechanism:
         """The mechanism that these values describe; anything else is refused."""
         from ...mechanisms.catalogue import from_parameters
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import validation
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, rounded_up
 from ...protocol.outlook import people_needed, typical_error
 from ...protocol.releases import reading
