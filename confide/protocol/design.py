@@ -96,7 +96,7 @@ class Request:
 class Design:
     """How a family of questions is answered. `requested` is the promise that was asked for; `guarantee` is what is kept."""
 
-    question: Any
+    question: Question
     act: Act
     requested: Guarantee
     calibration: str

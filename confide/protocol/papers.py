@@ -383,7 +383,9 @@ def printed_radii(design: Design) -> Callable[[Array], Array]:
 
 def _shift(design: Design, users: Array) -> Array:
     """ldp-ucrl-vtr: Gamma = sqrt(k) sigma (sqrt(4 d) + 2 log(6 H/delta)) for the matrix; the vector's radius is ours."""
-    form, std = design.question, noise_of(design.mechanism) * np.sqrt(users)
+    from .kinds.mixture import MIXTURE
+
+    form, std = MIXTURE.question_of(design), noise_of(design.mechanism) * np.sqrt(users)
     tail = math.sqrt(4 * form.features.dimension) + 2 * math.log(6 * form.spec.horizon / design.failure)
     ours = design.kind.radii(form, design.law(users), design.failure)
     return np.stack([std * tail, ours[..., 1]], axis=-1)

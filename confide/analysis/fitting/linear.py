@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +142,7 @@ class LinearPlan:
         return None
 
     @property
-    def described(self) -> dict[str, float]:
+    def described(self) -> dict[str, Any]:
         """What a fit writes down of it: how often radii may be wrong."""
         return {"failure": self.failure, **({} if self.calibration == TIGHT else {"calibration": self.calibration})}
 

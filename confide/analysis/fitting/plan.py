@@ -186,8 +186,7 @@ class CountPlan:
     @property
     def question(self) -> Counted:
         """The main question: the counts."""
-        question: Counted = self.designs[COUNTS].question
-        return question
+        return self.designs[COUNTS].question  # type: ignore[return-value]
 
     @property
     def counts(self) -> bool:

@@ -56,7 +56,7 @@ class DatasetBook:
                 "counts-contradict-tables", "The counts contradict the public tables. Correct the tables or the data."
             )
         noisy = np.zeros(design.question.width)
-        exact = exact / design.question.resolution
+        exact = counted / design.question.resolution
         noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)
         self._closed = True
         self._cells = np.zeros(0, dtype=np.int64)

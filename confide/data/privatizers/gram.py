@@ -13,8 +13,8 @@ from ...errors import InvalidInput, PrivacyError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...mechanisms.symmetric import SymmetricGaussian
 from ...protocol.design import Design
-from ...protocol.kinds.gram import MATRIX_GRID, VECTOR_GRID, GramForm, GramQuestion, GramRelease
-from ...protocol.kinds.worth import WorthRelease
+from ...protocol.kinds.gram import GRAM, MATRIX_GRID, VECTOR_GRID, GramQuestion, GramRelease
+from ...protocol.kinds.worth import WORTH, WorthRelease
 from ..statistics.gram import Logged
 
 
@@ -56,7 +56,7 @@ class GramBook(LogBook):
 
     def close(self, question: GramQuestion | None = None) -> GramRelease:
         """The release that answers the next question, with noise that was priced beforehand."""
-        form: GramForm = self.design.question
+        form = GRAM.question_of(self.design)
         priced = form.questions[self._number] if self._number < len(form.questions) else None
         if question is None or self._logged is None:
             raise InvalidInput(
@@ -93,7 +93,7 @@ class WorthBook(LogBook):
 
     def close(self, question: Any = None) -> WorthRelease:
         """The release, drawn once; question: V_1."""
-        family, mechanism, logged = self.design.question, self.design.mechanism, self._logged
+        family, mechanism, logged = WORTH.question_of(self.design), self.design.mechanism, self._logged
         if self._number or logged is None:
             raise PrivacyError(
                 "returns-twice", "What people earned is answered once, of a log. Open another book, and pay."

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InvalidInput, PrivacyError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...protocol.design import Design
-from ...protocol.kinds.returns import ReturnsQuestion, ReturnsRelease
+from ...protocol.kinds.returns import RETURNS, ReturnsRelease
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
 from .curator import Total
@@ -32,7 +32,7 @@ class ReturnsBook:
 
     def take(self, message: Trajectory, question: Any = None) -> None:
         """Count one person's episode."""
-        family: ReturnsQuestion = self.design.question
+        family = RETURNS.question_of(self.design)
         _, sums = answer(family.kind, family, message, family.grid, self.noise.integers)
         self.take_sum(Total(sums, 1))
 
@@ -51,7 +51,8 @@ class ReturnsBook:
 
     def close(self, question: Any = None) -> ReturnsRelease:
         """The release, drawn once. Sums are whole numbers, so nothing of them is left between points of the grid."""
-        family, mechanism, total, square, count = self.design.question, self.design.mechanism, *self._held()
+        family, mechanism = RETURNS.question_of(self.design), self.design.mechanism
+        total, square, count = self._held()
         units = family.units((total, square, count))
         finer = round(family.grid / mechanism.grid)  # the noise may be drawn on a finer grid
         if max(map(abs, units)) * finer >= MOST_UNITS:

@@ -19,6 +19,7 @@ from ...data.statistics.gram import Logged
 from ...learning.learners import Context
 from ...protocol.design import Design
 from ...protocol.kinds.gram import MATRIX_GRID, VECTOR_GRID, GramNoise, GramRelease
+from ...protocol.kinds.worth import WORTH as WORTH_KIND
 from ...protocol.kinds.worth import WorthRelease
 from .events import Array
 

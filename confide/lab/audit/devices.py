@@ -113,7 +113,7 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
 
 def _pair_by_pair(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array | None:
     """Outputs of asked pairs: the pairs are drawn first, then one call about each makes all its messages. None as above."""
-    question, outputs = design.question, []
+    question, outputs = asked.ASKED.question_of(design), []
     edges = np.cumsum(question.law)
     drawn = np.searchsorted(edges, noise.integers(int(edges[-1]), count), side="right")
     for row, copies in enumerate(np.bincount(drawn, minlength=question.rows).tolist()):
@@ -149,7 +149,7 @@ def _of_a_step(design: Design, people: Pair) -> Described:
     horizon = design.question.spec.horizon
 
     def categories_of(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
-        return [category(design.question.counts, person, levels, step) for step in range(horizon)]
+        return [category(design.counts, person, levels, step) for step in range(horizon)]
 
     known = design.question.spec.layers > 1 or horizon == 1
     return _of_categories(design, people, categories_of, [1 / horizon] * horizon if known else None)
@@ -157,17 +157,18 @@ def _of_a_step(design: Design, people: Pair) -> Described:
 
 def _of_a_pair(design: Design, people: Pair) -> Described:
     """The loss if a report is about one asked pair, which is known."""
-    law = design.question.law
+    question = asked.ASKED.question_of(design)
+    law = question.law
 
     def categories_of(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
-        return [first_visit(design.question, person, levels, row) for row in range(len(law))]
+        return [first_visit(question, person, levels, row) for row in range(len(law))]
 
     return _of_categories(design, people, categories_of, (law / law.sum()).tolist())
 
 
 def _of_categories(design: Design, people: Pair, categories_of: Categories, shares: list[float] | None) -> Described:
     """The loss of outputs about one of several categories. shares: how likely each row is, if an output says which it is about."""
-    question, mechanism = design.question.counts, design.mechanism
+    question, mechanism = design.counts, design.mechanism
     ordered = []
     for person in people:
         levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))

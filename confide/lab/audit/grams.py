@@ -19,7 +19,7 @@ from ...mdp.critic import Critic
 from ...mdp.linear import LinearFeatures
 from ...mechanisms.noise import NoiseSource
 from ...privacy import GaussianLoss
-from ...protocol.kinds.gram import GramForm, GramQuestion
+from ...protocol.kinds.gram import GRAM, GramForm, GramQuestion
 from .asking import gram_cells, noise_of
 from .auditing import WHOLE, Target
 from .events import Array
@@ -63,7 +63,7 @@ def _parting(features: LinearFeatures) -> Array:
 def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> list[Target]:
     """The target of all answers together, on the two people who are furthest apart for their noise."""
     runs, design = FitRuns(plan, spec, **declared), plan.design
-    asked_questions, sigmas, logged = questions(design.question), noise_of(design), dict[int, Any]()
+    asked_questions, sigmas, logged = questions(GRAM.question_of(design)), noise_of(design), dict[int, Any]()
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         book = open_book(design, noise, simulated=True)

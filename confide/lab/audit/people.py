@@ -15,7 +15,7 @@ from ...data.trajectories import Trajectory
 from ...mdp import Spec
 from ...protocol.design import Design
 from ...protocol.kinds import CountQuestion, budgeted, mixture
-from ...protocol.kinds.mixture import MixtureForm, MixtureQuestion
+from ...protocol.kinds.mixture import MIXTURE, MixtureQuestion
 from .events import Array
 
 Pair = tuple[Trajectory, Trajectory]
@@ -64,7 +64,7 @@ def everybody(spec: Spec, most: int = MOST_EPISODES) -> list[Trajectory]:
 
 def _widest(design: Design) -> MixtureQuestion:
     """The value functions that spread as wide as they may: nothing in the first state, the most in all others."""
-    form: MixtureForm = design.question
+    form = MIXTURE.question_of(design)
     values = np.zeros((form.spec.horizon + 1, form.spec.states))
     values[1:, 1:] = form.ranges[:, None]
     return MixtureQuestion(form, values)

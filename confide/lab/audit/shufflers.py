@@ -46,7 +46,7 @@ def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target
     question, device = design.question, design.devices[0]
     horizon, rows, width = question.spec.horizon, question.rows, question.width
     other_people = _honest(mixing, 0) - 1
-    categories_by_person = [categories(question.counts, person) for person in people]
+    categories_by_person = [categories(design.counts, person) for person in people]
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())

@@ -24,6 +24,7 @@ from ...mdp import MixtureFeatures, Model
 from ...mechanisms.buffered import best_factors
 from ...privacy.guarantee import JOINT, LOCAL, NONE
 from ...protocol.design import TIGHT, Design
+from ...protocol.kinds import mixture
 from ...protocol.kinds.mixture import MixtureProblem
 from ..environments import Environment
 from .bundles import Luck, RegretCurve, curve_of, luck_of
@@ -76,7 +77,7 @@ def mixture_problem(
 
     def context_of(design: Design) -> MixtureContext:
         facts = (context.spec, context.users, context.failure, context.bonus_scale)
-        return MixtureContext(*facts, form=design.question, rewards=rewards)
+        return MixtureContext(*facts, form=mixture.MIXTURE.question_of(design), rewards=rewards)
 
     return MixtureProblem(context.spec, features, value_ranges(rewards)), context_of
 

@@ -55,9 +55,12 @@ def mixer_of(design: Design) -> Mixer:
     shape, bits_per_person, bits_per_count = (question.rows, question.width), np.zeros(0), np.zeros(0)
     if question.kind == bits.KIND:
         shape = (len(flips), question.width)
-        bits_per_person, bits_per_count = question.trials.astype(np.float64), question.weights.astype(np.float64)
+        bits_per_person, bits_per_count = (
+            question.trials.astype(np.float64),
+            bits.BITS.question_of(design).weights.astype(np.float64),
+        )
     return Mixer(
-        layout_of(question.counts),
+        layout_of(design.counts),
         mixing.batch,
         mixing.tree,
         ends[full],

@@ -42,8 +42,7 @@ from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...privacy.schedule import STEADY
 from ...privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ..design import AUTO, PAPER, SOUND, Design, Request, check_noise
-from ..kinds import CountQuestion, StepQuestion, asked, counts
-from ..kinds.asked import AskedQuestion
+from ..kinds import CountQuestion, Question, StepQuestion, asked, counts
 from ..kinds.bits import BitQuestion
 from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS, average_visits
 from ..kinds.kind import DesignMaker
@@ -163,7 +162,7 @@ def _with_noise(question: ShuffledQuestion, request: Request, mixing: Mixing) ->
     return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question), apart), size))
 
 
-def _crowds(question: ShuffledQuestion, mixing: Mixing, users: int, missing: float) -> tuple[int, ...]:
+def _crowds(question: Question, mixing: Mixing, users: int, missing: float) -> tuple[int, ...]:
     """How many honest people are in the sums of each level."""
     sizes = (mixing.batch << level for level in range(mixing.levels(users)))
     return tuple(_people_in_sum(question, mixing.honest_in(size), missing) for size in sizes)
@@ -187,12 +186,12 @@ def _check(design: Design) -> None:
         check_noise(design, "randomize", device)
 
 
-def _categories(question: ShuffledQuestion | AskedQuestion) -> int:
+def _categories(question: Question) -> int:
     """How many categories a sampled step has; 0 if a report is about the whole episode."""
     return question.width if question.kind == "step" else 0
 
 
-def _people_in_sum(question: ShuffledQuestion | AskedQuestion, honest: int, missing: float) -> int:
+def _people_in_sum(question: Question, honest: int, missing: float) -> int:
     """How many of so many honest people are in one sum. Of asked pairs each has a sum of its own, and a law may ask one person
     alone about a pair: then nobody else is in it.
     """

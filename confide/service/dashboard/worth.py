@@ -86,8 +86,8 @@ def _interval(value: float, error: float, top: float, missing: float = 0.0, whol
 
 def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None) -> Worth | None:
     """The sum over steps and pairs of what those earned there who were asked about it; None while nobody was about some."""
-    question, mechanism, now = design.question, design.mechanism, release.counts
-    if question.spec.layers == 1 or question.counts.last != COUNTED:
+    question, mechanism, now = design.counts, design.mechanism, release.counts
+    if question.spec.layers == 1 or question.last != COUNTED:
         return None
     people, rewards = (
         (now.people, now.rewards)
@@ -100,7 +100,7 @@ def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None
     fewest = float(people.min())
     if fewest <= 0:
         return None
-    paying, top = question.counts.next_states, float(question.spec.horizon)
+    paying, top = question.next_states, float(question.spec.horizon)
     outside, inside = mechanism.set_variance(paying, 0.0), mechanism.set_variance(paying, 1.0)
     spread = float((outside / people).sum()) + top * (max(0.0, inside - outside) + 1) / fewest
     return _interval(float((rewards / people).sum()), math.sqrt(spread), top)
@@ -117,7 +117,7 @@ def _tells(release: CountRelease) -> bool:
 
 def _by_steps(design: Design, people: int) -> float:
     """The noise of the set of paying categories, at the share of people in it that makes it largest."""
-    question, spec = design.question.counts, design.question.spec
+    question, spec = design.counts, design.question.spec
     paying = spec.states * spec.actions * question.next_states
     most = max(design.devices[0].set_variance(paying, share) for share in _SHARES)
     return float(people * spec.horizon**2 * most)
@@ -127,7 +127,7 @@ def _by_counts(design: Design, people: int) -> float:
     """The noise of one reward count of every pair; where it was asked for centred, half the visits are added."""
     if not people:
         return 0.0
-    question, spec, law = design.question.counts, design.question.spec, design.law(people)
+    question, spec, law = design.counts, design.question.spec, design.law(people)
     pooled = spec.layers == 1
     each = float(law.variance(spec.horizon if pooled else 1))
     moves = float(law.variance(question.transition_steps if pooled else 1))
