@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput
+from ..validation import Json
 from . import options
 from .output import emit, note, table
 
@@ -161,7 +162,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     contract = service_folder.contract()
     if as_json:
         issuer = str(service_folder.issuer_path) if service_folder.issuer_path.is_dir() else None
-        told = {"folder": str(service_folder.path), "pin": contract.pin, "rounds": len(contract.ends)}
+        told: dict[str, Json] = {"folder": str(service_folder.path), "pin": contract.pin, "rounds": len(contract.ends)}
         emit({**told, "open": contract.issuer is None, "issuer": issuer})
         return
     for line in admission_lines(contract):

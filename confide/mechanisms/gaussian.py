@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import privacy, validation
 from ..privacy import Concentrated, Guarantee, Loss, Sensitivity
 from ..privacy.quantiles import normal_quantile
+from ..validation import Json
 from .additive import Additive
 from .noise import NoiseSource
 from .randomizer import REACH, up_to_grid

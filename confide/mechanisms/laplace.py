@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from ..privacy.quantiles import normal_cdf
+from ..validation import Json
 from .additive import Additive
 from .noise import NoiseSource
 from .randomizer import REACH, up_to_grid

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..privacy import Loss, Sensitivity
 from ..privacy.quantiles import chi_square_radius, normal_quantile
+from ..validation import Json
 from .counter import COUPLING_DISTANCE, checked_failure
 from .gaussian import effective_sigma, gaussian_loss
 from .noise import NoiseSource

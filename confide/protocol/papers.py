@@ -361,7 +361,7 @@ def noise_of(mechanism: Mechanism) -> float:
     description = mechanism.describe()
     for name in SIZES:
         if name in description:
-            return float(description[name])
+            return validation.number(name, description[name])
     raise InvalidInput("paper-without-radii", f"No paper states radii for {mechanism.name}. Use tight.")
 
 

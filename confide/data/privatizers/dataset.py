@@ -50,8 +50,8 @@ class DatasetBook:
                 "This book was closed before, and its noise is paid for once. Open another, and pay.",
             )
         possible = slice(None) if design.possible is None else np.flatnonzero(design.possible)
-        exact = self._cells[possible]
-        if np.count_nonzero(exact) != np.count_nonzero(self._cells):
+        counted = self._cells[possible]
+        if np.count_nonzero(counted) != np.count_nonzero(self._cells):
             raise InvalidInput(
                 "counts-contradict-tables", "The counts contradict the public tables. Correct the tables or the data."
             )

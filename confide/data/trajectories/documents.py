@@ -123,4 +123,5 @@ def _hdf5() -> ModuleType:
         raise MissingExtra(
             "h5py-missing", "h5py must be installed to read HDF5. It was not found. Run: pip install h5py"
         ) from error
-    return h5py
+    module: ModuleType = h5py
+    return module

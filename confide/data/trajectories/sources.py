@@ -55,7 +55,7 @@ class DataPart(Protocol):
         """Its rows, a batch at a time."""
         ...
 
-    def beginning(self, columns: Sequence[str]) -> Iterator[Any]:
+    def beginning(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Its first rows, a batch at a time, of which only the first is asked for."""
         ...
 
@@ -63,7 +63,7 @@ class DataPart(Protocol):
 class _FromItsBatches:
     """A part that has no shorter way to its first rows than to begin with all of them."""
 
-    def beginning(self: DataPart, columns: Sequence[str]) -> Iterator[Any]:
+    def beginning(self: DataPart, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The batches."""
         return self.batches(columns)
 

@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import FormatError
 from .sources import readable
 from .text_forms import COMMA, DELIMITERS, GROUPED, POINT, TextForm, looked_at, not_utf8
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BLOCK = 1 << 22
 """How many bytes are looked at together for quotation marks."""
@@ -103,7 +106,7 @@ class CsvPart:
             skip_rows=form.skip + (0 if form.header else 1),
         )
         parse = csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=quoted)
-        convert: dict[str, Json] = {"strings_can_be_null": True, "decimal_point": form.decimal, **YES_NO}
+        convert: dict[str, Any] = {"strings_can_be_null": True, "decimal_point": form.decimal, **YES_NO}
         if form.time_format is not None:
             convert["timestamp_parsers"] = [form.time_format]
         if wanted is not None:

@@ -53,7 +53,7 @@ def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[st
         state = plan.learner.learn(state, answer)
     sigmas = noise_of(plan.design)
     seen = np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
-    family = None if plan.worth is None else plan.worth.question
+    family = None if plan.worth is None else WORTH_KIND.question_of(plan.worth)
     if family is not None and worth is not None:  # which papers do not ask for
         first = family.member(state.critics[0])
         sigmas, seen = np.append(sigmas, [worth.noise] * 2), np.append(seen, [worth.returned, worth.promised])

@@ -199,7 +199,11 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         raise InvalidInput(
             "mixture-loop-learner", "This loop is for learners of linear mixtures. Use the batched engine."
         )
-    form, spec, context = design.question, design.question.spec, cast(MixtureContext, setting.context)
+    form, spec, context = (
+        mixture.MIXTURE.question_of(design),
+        design.question.spec,
+        cast(MixtureContext, setting.context),
+    )
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     curve = curve_of(setting)
     ends = setting.schedule.ends

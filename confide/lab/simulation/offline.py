@@ -29,6 +29,7 @@ from ...mechanisms.noise import NoiseSource
 from ...privacy import Certificate, Guarantee, NoPrivacy, Schedule
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT, Design
 from ...protocol.kinds import CountQuestion
+from ...protocol.kinds.returns import RETURNS as RETURNS_KIND
 from ...protocol.papers import AUTHORS
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.budgets import ALL, unwalked
@@ -86,7 +87,9 @@ class OfflineSetting:
         """What a curator would have counted of people who are drawn."""
         returns = self.plan.designs.get(RETURNS)
         log = SimulatedLog(self.model, self.behaviour, self.knowledge.rewards is not None)
-        return log.counted(self.plan.question, None if returns is None else returns.question, self.users, rng)
+        return log.counted(
+            self.plan.question, None if returns is None else RETURNS_KIND.question_of(returns), self.users, rng
+        )
 
     def released(self, counted: DatasetCounts, noise: NoiseSource) -> dict[str, Any]:
         """The releases of a fit about what was counted, by name."""

@@ -101,8 +101,7 @@ class Kind(Generic[Q, R]):
                 "design-of-other-kind",
                 f"This design is about {design.question.kind}, not {self.name}. Give one that is.",
             )
-        question: Q = design.question
-        return question
+        return design.question  # type: ignore[return-value]
 
     def counts(self, question: Q) -> CountQuestion:
         """The counts that are estimated from its answers; refused where these are none."""

@@ -109,7 +109,7 @@ def promise_in_words(contract: Contract) -> dict[str, Any]:
     """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
     guarantee_shown = held_guarantee(contract)
     guarantee = guarantee_shown.as_json()
-    epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
+    epsilon, delta = (validation.number(name, guarantee[name]) for name in ("epsilon", "delta"))
     odds = math.exp(min(epsilon, 700.0))
     sure = math.ceil(1000 * odds / (1 + odds)) / 10
     sentence, how = _WHO.get(contract.design.trust, _WHO_ELSE)
