@@ -13,7 +13,6 @@ from ...errors import InvalidInput
 from ...learning.planning.pessimism import Constants
 from ...privacy import Guarantee
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT
-from ...validation import Json
 from .plan import FAILURE
 
 if TYPE_CHECKING:
