@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import InvalidInput
+from ..validation import Json
 from . import output
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def command(
     ]
     if as_json:
         keys, ends = ("name", "episodes", "seeds"), ("mean", "low", "high")
-        objects = [
+        objects: list[dict[str, Json]] = [
             {**dict(zip(keys, row[:3], strict=True)), measures[0]: dict(zip(ends, row[3], strict=True))} for row in rows
         ]
         output.emit({"picture": out, "runs": objects})
