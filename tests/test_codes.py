@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+from collections import defaultdict
 
 import pytest
 
@@ -27,6 +28,15 @@ def test_the_page_of_codes_is_what_the_code_says() -> None:
 def test_codes_are_in_kebab_case(places: list[codes.RefusalPlace]) -> None:
     assert len(places) > 600
     assert [place for place in places if place.code and not KEBAB.fullmatch(place.code)] == []
+
+
+def test_codes_are_of_one_rule(places: list[codes.RefusalPlace]) -> None:
+    """One error and one first sentence: what follows it may differ, as the way out does."""
+    rules: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for place in places:
+        if place.code is not None and place.module != "confide/validation.py" and place.pattern != codes.OPEN:
+            rules[place.code].add((place.error, re.split(r"[.:] ", place.pattern)[0].rstrip(".")))
+    assert {code: rule for code, rule in rules.items() if len(rule) > 1} == {}
 
 
 def test_a_refusal_carries_its_code_and_what_it_is_about() -> None:

@@ -136,7 +136,7 @@ def test_devices_answer_no_design_that_gives_less_than_they_demand(promise: Any,
     example: Any = runpy.run_path(str(EXAMPLES / "device_and_server.py"))
     mechanism = "gaussian" if promise.delta else "laplace"
     asked = designed(Request(CountQuestion(spec), promise, Schedule.every(3), mechanism=mechanism))
-    with pytest.raises(SystemExit, match="6-DP, local is demanded"):
+    with pytest.raises(SystemExit, match="6-DP, local"):
         example["play_devices"](ExampleServer(asked))
 
 
@@ -144,7 +144,7 @@ def test_a_server_that_could_see_people_is_told_so() -> None:
     example: Any = runpy.run_path(str(EXAMPLES / "device_and_server.py"))
     serve = example["serve"]
     serve.__globals__.update(ROUNDS=1, PEOPLE=3)
-    with pytest.raises(SystemExit, match=r"what holds raw data was loaded: confide\.data"):
+    with pytest.raises(SystemExit, match=r"loaded: confide\.data"):
         serve(Devices())
 
 
@@ -183,9 +183,9 @@ def test_the_example_would_notice_a_mistake() -> None:
         def make(self) -> Staircase:
             return Cheap(step=0.5)
 
-    with pytest.raises(AssertionError, match="epsilon is at least"):
+    with pytest.raises(AssertionError, match="is at least"):
         Boasting().test_an_audit_finds_no_more_than_is_declared()
-    with pytest.raises(AssertionError, match="times the declared standard deviation"):
+    with pytest.raises(AssertionError, match="declared standard deviation"):
         Cheapened().test_estimates_have_the_declared_mean_and_variance()
 
 

@@ -19,7 +19,7 @@ from confide import Local, NoPrivacy
 from confide.cli import run as command
 from confide.data.privatizers import DatasetBook, open_book, respond
 from confide.data.trajectories import Trajectory
-from confide.errors import FormatError, InvalidInput, PrivacyError, UnknownName, UnsafeNoise
+from confide.errors import FormatError, PrivacyError, UnknownName, UnsafeNoise
 from confide.lab.audit import audit, entries, targets_of
 from confide.lab.audit.sweep import swept
 from confide.lab.environments import make as world
@@ -36,6 +36,7 @@ from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.releases import open_book as open_reports
 from tests.everyday import first_of
+from tests.refusals import refused
 
 from .toys.arms import KIND, Arms, ArmsQuestion, Chooser
 from .toys.blurred import Blurred
@@ -178,9 +179,7 @@ def test_each_enters_the_table_with_a_case_that_is_attacked_and_swept(row: accep
 def test_what_was_not_entered_is_refused_on_reading() -> None:
     other = make(Request(ArmsQuestion(SPEC), Local(2.0), Schedule.every(1), mechanism="blurred"))
     forged = replace(other, requested=Guarantee(WITNESS, 2.0))
-    with pytest.raises(
-        FormatError, match=r"not in the table of what is accepted\. Nothing answers such questions there"
-    ):
+    with refused("design-unreadable", match="what is accepted"):
         Design.from_bytes(forged.to_bytes())
 
 
@@ -227,7 +226,7 @@ def test_no_compiled_loop_stands_in_for_a_book_it_does_not_know() -> None:
     ours = prepare("obi", RIVER, Local(2.0), 24, schedule="every", mechanism="laplace")
     theirs = prepare("obi", RIVER, Guarantee(WITNESS, 2.0), 24, schedule="every", mechanism="laplace")
     assert choose_engine(ours, None) == "stepwise" and choose_engine(theirs, None) == "batched"
-    with pytest.raises(InvalidInput, match="does not know this mechanism"):
+    with refused("engine-unfit"):
         choose_engine(theirs, "stepwise")
 
 

@@ -1,7 +1,8 @@
-"""One word for one thing: a type's name means the same wherever it is defined."""
+"""One word for one thing: a type's name means the same wherever it is defined; and tests pin no sentences."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -52,6 +53,44 @@ def test_tests_do_not_give_the_packages_names_to_their_own_types() -> None:
     assert taken == {("Episode", "tests/analysis/fitting/logs.py")}, (
         "there an episode is rows of a log; give others a new name"
     )
+
+
+def pinned(source: str) -> list[str]:
+    """Sentences of four words or more that a test matches in an error: it should match the code (`tests.refusals.refused`)."""
+    tree = ast.parse(source)
+    named = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found = []
+    for node in ast.walk(tree):
+        for word in node.keywords if isinstance(node, ast.Call) else ():
+            value = named.get(word.value.id, word.value) if isinstance(word.value, ast.Name) else word.value
+            parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+            text = "0".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
+            if word.arg == "match" and any(len(_words(one)) > 3 for one in text.split("|")):
+                found.append(text)
+    return found
+
+
+def _words(pattern: str) -> list[str]:
+    return re.findall(r"[A-Za-z][\w'-]*", re.sub(r"\\\w|\.[*+]", " ", pattern))
+
+
+def test_no_test_pins_a_sentence() -> None:
+    paths = sorted((ROOT / "tests").rglob("*.py"))
+    found = {str(path.relative_to(ROOT)): pinned(path.read_text(encoding="utf-8")) for path in paths}
+    assert {path: sentences for path, sentences in found.items() if sentences} == {}
+
+
+def test_pinned_sentences_are_seen() -> None:
+    says, call = "SAYS = 'one two three four'\n", "pytest.raises(ValueError, match={})\n"
+    assert pinned(says + call.format("SAYS")) == ["one two three four"]
+    assert pinned(call.format("f'one two {x} three four'")) == ["one two 0 three four"]
+    assert pinned(call.format(r"r'one two .*three\d 0.5|four five'") + call.format("says")) == []
 
 
 def test_two_meanings_are_seen_and_one_is_not() -> None:

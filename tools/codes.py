@@ -14,7 +14,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "confide"
 PAGE = ROOT / "docs" / "reference" / "codes.md"
 
-MAKERS = {"refusal": "InvalidInput", "_failed": "", "Refused": "Refused"}
+MAKERS = {
+    "refusal": "InvalidInput",
+    "Problem": "InvalidInput",
+    "RowRule": "InvalidInput",
+    "_failed": "",
+    "Refused": "Refused",
+}
 """Functions and classes beside the errors that take a code, and the error that they make."""
 SECOND = ("Refused", "_failed")
 """Those whose code is the second argument."""
@@ -108,6 +114,9 @@ def _in_module(module: str, tree: ast.Module, known: dict[str, str]) -> Iterator
             code, sentence = node.args[at], node.args[at + 1 :]
             if name == "refusal":
                 sentence = [_must_be(node)]
+            elif name == "RowRule":
+                rule, way_out = sentence
+                sentence = [ast.JoinedStr([rule, ast.Constant(f" Rows {OPEN} of {OPEN} do not. "), way_out])]
             text = _pattern(sentence[0], scope) if sentence else OPEN
             error = known[inside if own else name]
             if isinstance(code, ast.Constant) and isinstance(code.value, str):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..errors import InvalidInput
 from .init import folder_of
+from .options import check_plot
 from .output import emit, note, plain_number, table
 from .progress import working
 
@@ -41,8 +41,7 @@ def command(
     from ..analysis.fitting.comparing import compare
     from ..analysis.results.fit import Fit
 
-    if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
-        raise InvalidInput("plot-suffix", f"--plot must name a file that ends in .svg or .html. Got {plot}.")
+    check_plot(plot)
     names = dict.fromkeys((*policies, *others)) or dict.fromkeys(ORDINARY)
     with working("judging policies"):
         comparison = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -243,7 +243,7 @@ def _show_check(checked: Check, as_json: bool) -> int:
         emit(
             {
                 "ok": not checked.problems,
-                "problems": [{"sentence": problem.sentence, "rows": problem.rows} for problem in checked.problems],
+                "problems": [asdict(problem) for problem in checked.problems],
                 "guarantee": checked.guarantee.as_json(),
                 "unit": checked.guarantee.unit,
                 "cost": checked.cost,

@@ -51,8 +51,7 @@ def command(context: click.Context, /, fit_file: str | None, trust: str, as_json
     from ..analysis.fitting.forecast import forecast, what_if
 
     plot = arguments.pop("plot")
-    if plot is not None and not plot.lower().endswith((".svg", ".html")):
-        raise InvalidInput("plot-suffix", f"--plot must name a file that ends in .svg or .html. Got {plot}.")
+    options.check_plot(plot)
     _sizes(context, fit_file, arguments)
     epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
     mixing = {name: arguments.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -34,16 +35,18 @@ class Count(click.ParamType[int]):
             number = float(value)
             integer = int(value) if str(value).lstrip("+-").isdigit() else int(number)
         except (ValueError, OverflowError):
-            raise InvalidInput(
-                "flag-not-whole-number",
-                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}.",
-            ) from None
+            integer, number = 0, math.nan
         if integer != number:
-            raise InvalidInput(
-                "flag-not-whole-number",
-                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}.",
-            )
+            name = (param.name if param else None) or "number"
+            sentence = f"{name} must be a whole number such as 1e6. Got {value!r}."
+            raise InvalidInput("flag-not-whole-number", sentence, about=name)
         return integer
+
+
+def check_plot(path: str | None) -> None:
+    """Refuse a `--plot` that names no picture a browser shows."""
+    if path is not None and not path.lower().endswith((".svg", ".html")):
+        raise InvalidInput("plot-suffix", f"--plot must name a file that ends in .svg or .html. Got {path}.")
 
 
 def privacy(function: F) -> F:
@@ -164,7 +167,7 @@ def guarantee(trust: str, epsilon: float | None, delta: float, rho: float | None
     if trust == NONE:
         if epsilon is not None or rho is not None:
             raise InvalidInput(
-                "trust-none-takes-no-guarantee",
+                "trust-none-with-flags",
                 "--trust none promises nothing, so it takes no --epsilon or --rho. Choose local or joint.",
             )
         return Guarantee.none()

@@ -172,7 +172,7 @@ def _mask(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> NDArray
     """A table of yes and no, in one of the given shapes."""
     table = np.asarray(value)
     if table.shape not in shapes:
-        raise validation.refusal("wrong-shape", name, "of shape " + " or ".join(map(str, shapes)), table.shape)
+        raise validation.wrong_shape(name, " or ".join(map(str, shapes)), table.shape)
     if table.dtype.kind not in "biu" or (table.dtype != np.bool_ and not np.isin(table, (0, 1)).all()):
         raise validation.refusal(
             "not-true-or-false", name, "a table of true and false", str(table.dtype), "Write (probabilities > 0)."
@@ -220,7 +220,7 @@ def _rewards(value: Any, spec: Spec, ends: bool, end_reward: float) -> NDArray[n
         table = np.broadcast_to(validation.array("rewards", value, shape), (spec.layers, *shape))
     if table.min() < 0 or table.max() > 1:
         raise validation.refusal(
-            "rewards-out-of-range", "rewards", "in [0, 1] after scaling", f"[{table.min():g}, {table.max():g}]"
+            "scaled-rewards-out-of-range", "rewards", "in [0, 1] after scaling", f"[{table.min():g}, {table.max():g}]"
         )
     full = np.full((spec.layers, spec.states + ends, spec.actions), end_reward)
     full[:, : spec.states] = table

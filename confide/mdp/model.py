@@ -74,7 +74,5 @@ def _layered(name: str, value: Any, axes: tuple[str, ...]) -> NDArray[np.float64
         return validation.array(name, value, shape)[None]
     if len(shape) != len(axes) + 1:
         forms = f"({', '.join(axes)}) or ({', '.join(('L', *axes))})"
-        raise validation.refusal(
-            "wrong-shape", name, f"of shape {forms}", shape, "S states, A actions, L is 1 or the horizon."
-        )
+        raise validation.wrong_shape(name, forms, shape, "S states, A actions, L is 1 or the horizon.")
     return validation.array(name, value, shape)

@@ -60,10 +60,15 @@ def least_noise(
         low, high = (low, middle) if excess(middle) > 0 else (middle, high)
     chosen = make(high)
     if not keeps(chosen.loss(sensitivity), guarantee):
-        raise PrivacyError(
-            "calibration-failed", f"Calibration failed to keep {guarantee}; nothing was released. Please report this."
-        )
+        raise calibration_failed(guarantee)
     return chosen
+
+
+def calibration_failed(guarantee: Guarantee) -> PrivacyError:
+    """The error for noise that does not keep what was asked for, which only a mistake in the code can cause."""
+    return PrivacyError(
+        "calibration-failed", f"Calibration failed to keep {guarantee}; nothing was released. Please report this."
+    )
 
 
 def settled(size: float, good: Callable[[float], bool], towards: float) -> float:

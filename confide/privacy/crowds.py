@@ -139,7 +139,7 @@ def solve(
         people = validation.integer("people", people, 2, way_out="A batch of one hides nobody.")
     if epsilon is not None and local is not None and local <= epsilon:
         raise InvalidInput(
-            "local-epsilon-not-above",
+            "crowd-local-epsilon-low",
             f"local epsilon must be above epsilon, {epsilon:g}. Got {local:g}. Below it shuffling adds nothing.",
         )
     match (epsilon, people, local):

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
-from ..errors import InvalidInput, PrivacyError
+from ..errors import InvalidInput
 from ..mechanisms.counter import checked_failure
 from ..mechanisms.randomizer import require_grid
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
+from ..privacy.calibration import calibration_failed
 from .trusts.mixing import Mixing, ShuffledBatch
 
 if TYPE_CHECKING:
@@ -159,10 +160,7 @@ class Design:
         """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
         self._trust.check(self)
         if self.calibration != PAPER and self.requested.private and not keeps(self.act.loss, self.requested):
-            raise PrivacyError(
-                "calibration-failed",
-                f"Calibration failed to keep {self.requested}; nothing was released. Please report this.",
-            )
+            raise calibration_failed(self.requested)
         return self
 
     def law(self, people: ArrayLike) -> Law:

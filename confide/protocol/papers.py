@@ -375,7 +375,7 @@ def printed_radii(design: Design) -> Callable[[Array], Array]:
         name = design.mechanism.name.removeprefix("discrete-")
         rule = printed(design.paper, design.trust, name)
         if rule is None:
-            raise InvalidInput("paper-without-radii", f"{design.paper} prints no radii for {name} noise. Use tight.")
+            raise InvalidInput("paper-prints-no-radii", f"{design.paper} prints no radii for {name} noise. Use tight.")
         formula = rule.radii if design.calibration == "paper" else rule.sound_radii()
     spec, episodes = design.question.spec, design.schedule.users
     return lambda users: formula(spec, noise, users, episodes, failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -11,44 +12,44 @@ from pathlib import Path
 import pytest
 
 from confide.cli import run
-from confide.errors import ConfideError
 from tests.analysis.results.example import example_run
+from tests.refusals import refused
 
 SIMULATE = ["simulate", "random/2x2", "--trust", "local", "--episodes", "10", "--seeds", "1"]
 AUDIT = ["audit", "--trust", "local", "--mechanism", "laplace", "--samples", "1000"]
 
-# What is wrong with a promise, and what the sentence must say.
+# What is wrong with a promise, and the code of the refusal.
 PROMISES: list[tuple[list[str], str]] = [
-    (["--epsilon", "0"], r"epsilon must be positive\. Got 0\.0\. Use NoPrivacy"),
-    (["--epsilon", "-1"], r"epsilon must be positive\. Got -1\.0\."),
-    (["--epsilon", "nan"], r"epsilon must be a positive finite number\. Got nan\."),
-    (["--epsilon", "inf"], r"epsilon must be a positive finite number\. Got inf\."),
-    (["--epsilon", "1", "--delta", "1"], r"delta must be at least 0 and below 1\. Got 1\.0\."),
-    (["--epsilon", "1", "--delta", "-0.1"], r"delta must be at least 0 and below 1\. Got -0\.1\."),
-    (["--epsilon", "1", "--delta", "nan"], r"delta must be at least 0 and below 1\. Got nan\."),
-    (["--epsilon", "1", "--mechanism", "laplacian"], "'laplacian' is not known. Did you mean 'laplace'"),
+    (["--epsilon", "0"], "not-positive: epsilon"),
+    (["--epsilon", "-1"], "not-positive: epsilon"),
+    (["--epsilon", "nan"], "not-positive: epsilon"),
+    (["--epsilon", "inf"], "not-positive: epsilon"),
+    (["--epsilon", "1", "--delta", "1"], "not-a-delta: delta"),
+    (["--epsilon", "1", "--delta", "-0.1"], "not-a-delta: delta"),
+    (["--epsilon", "1", "--delta", "nan"], "not-a-delta: delta"),
+    (["--epsilon", "1", "--mechanism", "laplacian"], "unknown-name: mechanism"),
 ]
 IN_RHO: list[tuple[list[str], str]] = [
-    (["--epsilon", "1", "--rho", "1"], "in epsilon or in rho, not both"),
-    (["--rho", "0"], r"rho must be positive\. Got 0\.0\."),
-    (["--rho", "1", "--delta", "1e-6"], "in rho takes no delta"),
-    ([], "needs a promise"),
+    (["--epsilon", "1", "--rho", "1"], "epsilon-and-rho"),
+    (["--rho", "0"], "not-positive: rho"),
+    (["--rho", "1", "--delta", "1e-6"], "rho-takes-no-delta"),
+    ([], "trust-needs-guarantee"),
 ]
 CASES = [
     *(([*SIMULATE, *words], says) for words, says in (*PROMISES, *IN_RHO)),
     *(([*AUDIT, *words], says) for words, says in PROMISES),
-    (["simulate", "riverswimm/6", "--epsilon", "1"], "Did you mean 'riverswim'"),
-    (["simulate", "riverswim", "--epsilon", "1"], "address must be of the form riverswim/STATES"),
-    ([*SIMULATE, "--epsilon", "100", "--learner", "ucbiv"], "Did you mean 'ucbvi'"),
-    ([*SIMULATE, "--epsilon", "100", "--episodes", "1e30"], "episodes must be"),
-    ([*SIMULATE, "--epsilon", "100", "--episodes", "1.5"], "episodes must be a whole number"),
-    ([*SIMULATE, "--epsilon", "100", "--horizon", "0"], "horizon must be"),
-    ([*SIMULATE, "--epsilon", "100", "--seeds", "0"], "seeds must be"),
-    ([*SIMULATE, "--epsilon", "100", "--plot", "regret.gif"], "must end in .png, .svg or .pdf"),
-    (["certificate", "nowhere"], "cannot be read as a certificate"),
-    (["plot", "nowhere", "--out", "regret.png"], "is not a folder that holds a run"),
-    (["plot", "nowhere", "--out", "regret.gif"], "must end in .png, .svg or .pdf"),
-    (["plot", "nowhere", "--out", "missing/regret.png"], "must exist"),
+    (["simulate", "riverswimm/6", "--epsilon", "1"], "unknown-name: environment"),
+    (["simulate", "riverswim", "--epsilon", "1"], "address-sizes"),
+    ([*SIMULATE, "--epsilon", "100", "--learner", "ucbiv"], "unknown-name: learner"),
+    ([*SIMULATE, "--epsilon", "100", "--episodes", "1e30"], "not-a-whole-number: episodes"),
+    ([*SIMULATE, "--epsilon", "100", "--episodes", "1.5"], "flag-not-whole-number"),
+    ([*SIMULATE, "--epsilon", "100", "--horizon", "0"], "not-a-whole-number: horizon"),
+    ([*SIMULATE, "--epsilon", "100", "--seeds", "0"], "not-a-whole-number: seeds"),
+    ([*SIMULATE, "--epsilon", "100", "--plot", "regret.gif"], "picture-suffix"),
+    (["certificate", "nowhere"], "certificate-unreadable"),
+    (["plot", "nowhere", "--out", "regret.png"], "run-folder-missing"),
+    (["plot", "nowhere", "--out", "regret.gif"], "picture-suffix"),
+    (["plot", "nowhere", "--out", "missing/regret.png"], "picture-folder-missing"),
 ]
 
 
@@ -71,10 +72,24 @@ def test_bad_input_is_answered_in_one_sentence(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert re.fullmatch(r"confide: [^\n]+[.?]\n", printed.err), printed.err
-    assert re.search(says, printed.err), printed.err
     assert not list(tmp_path.iterdir())
-    with pytest.raises(ConfideError, match=says):
+    with refused(says):
         run(["--debug", *words])
+
+
+def test_with_json_a_refusal_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*SIMULATE, "--epsilon", "0", "--json"]) == 2
+    printed = capsys.readouterr()
+    said = json.loads(printed.err)
+    assert printed.out == "" and (said["code"], said["about"]) == ("not-positive", "epsilon")
+    assert said["message"] == "epsilon must be positive. Got 0.0. Use NoPrivacy() for no privacy."
+    for words, code in (
+        ([*SIMULATE, "--jsn", "--json"], "flag-unknown"),
+        (["simulat", "--json"], "command-unknown"),
+        (["fit", "a\0b", "--json"], "null-byte"),
+    ):
+        assert run(words) == 2
+        assert json.loads(capsys.readouterr().err)["code"] == code
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_what_is_wrong_is_a_list_of_sentences(tmp_path: Path, said: Any) -> None
     broken = write(tmp_path / "log.parquet", episodes(5), state=[9] * sum(len(one.actions) for one in episodes(5)))
     checked = said("fit", broken, *SIZES, "--rho", 0.5, "--check", code=2)
     assert not checked["ok"] and checked["left"] is None
-    assert all(list(problem) == ["sentence", "rows"] for problem in checked["problems"])
+    assert all(list(problem) == ["code", "sentence", "rows"] for problem in checked["problems"])
 
 
 def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:

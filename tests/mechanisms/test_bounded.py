@@ -15,6 +15,7 @@ from confide.mechanisms.bounded import EXACT_SUM, FINENESS, Bounded
 from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.privacy import Central, Guarantee, Local, Sensitivity, keeps
+from tests.refusals import refused
 
 FALSE_ALARM = 1e-7
 """How often each comparison with secure noise fails although nothing is wrong."""
@@ -98,7 +99,7 @@ def test_a_shift_beyond_the_radius_is_noticed_for_sure() -> None:
 
 def test_noise_that_ends_needs_a_delta() -> None:
     for promise in (Local(1.0), Central(rho=0.5)):
-        with pytest.raises(InvalidInput, match="needs epsilon and a delta above 0"):
+        with refused("bounded-noise-guarantee"):
             Bounded.keeping(promise, POOLED, 1.0)
 
 

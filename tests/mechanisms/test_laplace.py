@@ -17,6 +17,7 @@ from confide.errors import InvalidInput, UnsafeNoise
 from confide.mechanisms.laplace import Laplace, laplace_sum_radius
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.privacy import Pure, Sensitivity
+from tests.refusals import refused
 
 FALSE_ALARM = 1e-7
 """How often each comparison with secure noise fails although nothing is wrong."""
@@ -119,7 +120,7 @@ def test_continuous_noise_is_not_drawn_for_a_person() -> None:
 
 
 def test_counts_between_the_points_of_the_grid_are_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"whole multiples of the grid 0\.5"):
+    with refused("counts-off-grid", match=r"grid 0\.5"):
         Laplace(1.0, 0.5).randomize(np.array([0.25]), NONE, ReplayableNoise(0))
     with pytest.raises(InvalidInput):
         Laplace(1.0, 1.0).randomize(np.array([np.nan]), NONE, ReplayableNoise(0))

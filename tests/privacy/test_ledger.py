@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from confide.errors import BudgetExceeded, FormatError, InvalidInput
+from confide.errors import BudgetExceeded, InvalidInput
 from confide.privacy import Balance, Ledger
 from confide.privacy.ledger import Charge, followed
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,10 +58,10 @@ def test_a_note_says_where_the_ledger_is(ledger: Ledger, tmp_path: Path) -> None
     assert followed(note.path) == ledger.path == followed(ledger.path)
     note.point_to(tmp_path / "another.json")
     assert followed(note.path) == ledger.path
-    with pytest.raises(FormatError, match="not a ledger that can be trusted"):
+    with refused("ledger-damaged"):
         note.charge(0.1)
     ledger.path.unlink()
-    with pytest.raises(FormatError, match=r"says that the ledger is .*ledger.json, which is none"):
+    with refused("ledger-link-broken"):
         followed(note.path)
 
 
@@ -68,7 +69,7 @@ def test_overspending_is_refused_and_changes_nothing(ledger: Ledger) -> None:
     ledger.open(1.0)
     ledger.charge(0.75)
     before = ledger.path.read_bytes()
-    with pytest.raises(BudgetExceeded, match=r"costs rho = 0\.5, but only 0\.25 of 1 is left"):
+    with refused("budget-exceeded", match=r"0\.5,.*0\.25 of 1"):
         ledger.charge(0.5)
     assert ledger.path.read_bytes() == before
     ledger.charge(0.25)
@@ -144,7 +145,7 @@ def test_a_damaged_ledger_spends_nothing(ledger: Ledger, kind: str) -> None:
     ledger.path.write_bytes(DAMAGED[kind])
     attempts: list[Callable[[], object]] = [ledger.balance, lambda: ledger.charge(0.1), lambda: ledger.open(1.0)]
     for attempt in attempts:
-        with pytest.raises(FormatError, match="not a ledger that can be trusted"):
+        with refused("ledger-damaged"):
             attempt()
     assert ledger.path.read_bytes() == DAMAGED[kind]
 

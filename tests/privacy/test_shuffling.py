@@ -17,6 +17,7 @@ from confide.privacy import shuffling
 from confide.privacy.conversion import gaussian_mu
 from confide.privacy.crowds import calibrated, smallest_crowd, solve, with_local
 from confide.privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
+from tests.refusals import refused
 
 Probabilities = NDArray[np.float64]
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.0, 1.6)
@@ -186,20 +187,20 @@ def test_any_one_of_three_is_found_from_the_others() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"epsilon": 1.0}, "Give two of"),
-        ({"epsilon": 1.0, "people": 100, "local": 5.0}, "Give two of"),
-        ({"epsilon": 2.0, "local": 1.5}, "shuffling adds nothing"),
-        ({"epsilon": 1.0, "people": 1}, "A batch of one hides nobody"),
-        ({"epsilon": -1.0, "people": 10}, "epsilon must be positive"),
-        ({"epsilon": 1.0, "people": 100, "delta": 0.0}, "delta must be above 0"),
-        ({"local": 5.0, "people": 100, "delta": 0.0}, "delta must be above 0"),
-        ({"epsilon": 1.0, "local": 5.0, "delta": 0.0}, "delta must be above 0"),
-        ({"epsilon": 1e-6, "local": 300.0, "delta": 1e-12}, "is enough"),
+        ({"epsilon": 1.0}, "crowd-two-of-three"),
+        ({"epsilon": 1.0, "people": 100, "local": 5.0}, "crowd-two-of-three"),
+        ({"epsilon": 2.0, "local": 1.5}, "crowd-local-epsilon-low"),
+        ({"epsilon": 1.0, "people": 1}, "not-a-whole-number: people"),
+        ({"epsilon": -1.0, "people": 10}, "not-positive: epsilon"),
+        ({"epsilon": 1.0, "people": 100, "delta": 0.0}, "crowd-needs-delta"),
+        ({"local": 5.0, "people": 100, "delta": 0.0}, "crowd-needs-delta"),
+        ({"epsilon": 1.0, "local": 5.0, "delta": 0.0}, "crowd-needs-delta"),
+        ({"epsilon": 1e-6, "local": 300.0, "delta": 1e-12}, "crowd-too-large"),
     ],
 )
 def test_what_cannot_be_solved_is_said(given: dict[str, float], reason: str) -> None:
     delta = given.pop("delta", 1e-6)
-    with pytest.raises(InvalidInput, match=reason):
+    with refused(reason):
         solve(10, delta, **given)  # type: ignore[arg-type]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.errors import InvalidInput
 from confide.protocol.trusts.mixing import Mixing
+from tests.refusals import refused
 
 USERS = [47, 320, 1000, 5000]
 
@@ -59,5 +59,5 @@ def test_sums_cover_every_full_batch_once(kind: dict[str, bool]) -> None:
 
 
 def test_a_tree_over_batches_that_widen_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="Choose one of the two"):
+    with refused("widening-and-tree"):
         Mixing(10, tree=True, widening=True)

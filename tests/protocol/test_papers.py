@@ -11,7 +11,7 @@ import pytest
 from confide import Central, Joint, Local
 from confide.data.privatizers import respond
 from confide.data.trajectories.trajectory import Trajectory
-from confide.errors import FormatError, InvalidInput, PrivacyError
+from confide.errors import InvalidInput, PrivacyError
 from confide.lab.environments import linear_mdp
 from confide.lab.simulation import prepare, simulate
 from confide.lab.simulation.offline import prepare_offline
@@ -38,6 +38,7 @@ from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from confide.protocol.kinds.gram import VALUE, GramQuestion, GramRelease, design_gram
 from confide.protocol.papers import PRINTED, PROOF, printed, printed_radii
+from tests.refusals import refused
 
 from ..service.contract.example import contract
 
@@ -136,7 +137,7 @@ def test_bounded_noise_that_hides_nothing_says_so_and_is_for_simulated_people_on
     with pytest.raises(PrivacyError, match="hides nothing"):
         respond(design, None, person)
     assert respond(design, None, person, ReplayableNoise(0), simulated=True)
-    with pytest.raises(FormatError, match="not in the table of what is accepted"):
+    with refused("contract-unreadable", match="what is accepted"):
         contract(design)
     # Twice the radius is 2 at epsilon 3.0349: below, some delta under 1 is kept, however little that is.
     assert make(replace(wanted, promise=Local(1.5, 0.1))).guarantee.private

@@ -10,7 +10,6 @@ import pytest
 
 from confide import Shuffle
 from confide.cli import run as command
-from confide.errors import InvalidInput
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import Schedule
 from confide.protocol.kinds import CountQuestion
@@ -18,6 +17,7 @@ from confide.protocol.kinds.counts import DROPPED
 from confide.protocol.trusts.mixing import Mixing
 from confide.protocol.trusts.shuffle import local_guarantee
 from confide.protocol.trusts.shuffle_forecast import shuffle_forecast
+from tests.refusals import refused
 
 from .making import design
 
@@ -58,16 +58,16 @@ def test_honest_people_raise_the_batch() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"epsilon": 1.0}, "Give two of"),
-        ({"epsilon": 1.0, "batch": 100, "local_epsilon": 10.0}, "Give two of"),
-        ({"epsilon": 2.0, "local_epsilon": 1.0}, "shuffling adds nothing"),
-        ({"epsilon": 1.0, "batch": 1}, "A batch of one hides nobody"),
-        ({"epsilon": 1.0, "local_epsilon": 10.0, "honest": 50}, "honest must be a share"),
-        ({"epsilon": 1.0, "batch": 100, "reward_bits": 0}, "levels must be"),
+        ({"epsilon": 1.0}, "crowd-two-of-three"),
+        ({"epsilon": 1.0, "batch": 100, "local_epsilon": 10.0}, "crowd-two-of-three"),
+        ({"epsilon": 2.0, "local_epsilon": 1.0}, "crowd-local-epsilon-low"),
+        ({"epsilon": 1.0, "batch": 1}, "not-a-whole-number: batch"),
+        ({"epsilon": 1.0, "local_epsilon": 10.0, "honest": 50}, "honest-not-a-share"),
+        ({"epsilon": 1.0, "batch": 100, "reward_bits": 0}, "not-a-whole-number: levels"),
     ],
 )
 def test_what_cannot_be_forecast(given: dict[str, Any], reason: str) -> None:
-    with pytest.raises(InvalidInput, match=reason):
+    with refused(reason):
         shuffle_forecast(Spec(2, 2, 2), 1e-6, **given)
 
 

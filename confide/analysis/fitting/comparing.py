@@ -17,13 +17,13 @@ from ...learning.learners.apvi import Apvi
 from ...learning.planning.ope import Evidence, worth
 from ...learning.planning.propensities import weighed_worth
 from ...mdp import AS_NOW, Policy
-from ...mdp.knowledge import Knowledge, read_table
+from ...mdp.knowledge import read_table
 from ...protocol.releases import CountRelease
 from ..reporting import drawing, pages
 from ..results.fit import Fit
 from ..results.folder import CONFIG
 from .findings import Units, first_states, in_people_units
-from .judging import as_policy
+from .judging import as_policy, check_allowed, no_evidence
 from .learning import learn, make_learner
 from .plan import COUNTS, RETURNS, WEIGHED
 from .refit import releases_of
@@ -108,7 +108,7 @@ def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:
     if getattr(learned, "evidence", None) is None:
         learned = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
     if learned.evidence is None:
-        raise InvalidInput("release-cannot-judge", "This release holds nothing to judge a policy by. Fit again.")
+        raise no_evidence()
     return learned.evidence, learned.extended
 
 
@@ -190,23 +190,12 @@ def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
     now, probabilities = getattr(policy, "as_now", None), getattr(policy, "probabilities", None)
     choices = as_policy(policy, knowledge).probabilities if probabilities is None else probabilities
     if choices.shape != (spec.horizon, states, spec.actions):
-        raise validation.refusal(
-            "policy-shape", "policy", f"of shape {(spec.horizon, states, spec.actions)}", choices.shape
-        )
+        raise validation.wrong_shape("policy", (spec.horizon, states, spec.actions), choices.shape)
     stays = np.zeros(choices.shape[:2], dtype=np.bool_) if now is None else now
-    _check_allowed(np.where(stays[..., None], 0.0, choices), knowledge)
+    check_allowed(np.where(stays[..., None], 0.0, choices), knowledge)
     table[:, :states, 0] = stays
     table[:, :states, 1:] = np.where(stays[..., None], 0.0, choices)
     return table
-
-
-def _check_allowed(table: NDArray[np.float64], knowledge: Knowledge) -> None:
-    forbidden = (table * ~knowledge.allowed[: knowledge.states]).sum(axis=(1, 2)) > 0
-    if forbidden.any():
-        raise InvalidInput(
-            "policy-action-forbidden",
-            f"A policy must keep to the allowed actions. At step {int(forbidden.argmax())} it does not.",
-        )
 
 
 def _named(word: str, fit: Fit) -> Any:

@@ -146,7 +146,7 @@ class Order:
             try:
                 step()
             except ConfideError as error:
-                problems.append(Problem(str(error), 0))
+                problems.append(Problem(error.code, str(error), 0))
 
         tried(lambda: self.account.check(self.plan.cost))
         tried(self.check_place)
@@ -237,7 +237,7 @@ def planned_sums(data: Dataset, choices: FitChoices, learner: Vapvi) -> LinearPl
             "gram-reward-centre", "Gram sums are centred by their targets. Leave --reward-centre out, or use apvi."
         )
     if choices.mechanism not in (AUTO, GAUSSIAN):
-        raise InvalidInput("gaussian-needs-delta", "Gram sums take Gaussian noise. Leave --mechanism out.")
+        raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
     return LinearPlan.of(data, choices.privacy, learner, choices.scale, choices.failure, choices.calibration)
 
 

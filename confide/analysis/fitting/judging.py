@@ -30,7 +30,7 @@ def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Json]:
     initial = first_states(knowledge, releases)
     evidence = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS)).evidence
     if evidence is None:
-        raise InvalidInput("release-cannot-judge", "This release holds nothing to judge a policy by. Fit again.")
+        raise no_evidence()
     if knowledge.end is not None:
         idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # nobody acts after the end
         table = np.concatenate([table, idle], axis=1)
@@ -55,12 +55,22 @@ def as_policy(policy: Any, knowledge: Knowledge) -> Policy:
         table = np.broadcast_to(table, (horizon, states, actions))
     if table.shape != (horizon, states, actions):
         wanted = f"of shape {(horizon, states, actions)} or {(states, actions)}, or actions of {(states,)}"
-        raise validation.refusal("policy-shape", "policy", wanted, table.shape)
+        raise validation.refusal("policy-form", "policy", wanted, table.shape)
     checked = Policy(np.asarray(table, dtype=np.float64))
-    forbidden = (checked.probabilities * ~knowledge.allowed[:states]).sum(axis=(1, 2)) > 0
+    check_allowed(checked.probabilities, knowledge)
+    return checked
+
+
+def check_allowed(table: NDArray[np.float64], knowledge: Knowledge) -> None:
+    """Refuse a policy (H, S, A) that takes an action which is not allowed."""
+    forbidden = (table * ~knowledge.allowed[: knowledge.states]).sum(axis=(1, 2)) > 0
     if forbidden.any():
         raise InvalidInput(
             "policy-action-forbidden",
             f"A policy must keep to the allowed actions. At step {int(forbidden.argmax())} it does not.",
         )
-    return checked
+
+
+def no_evidence() -> InvalidInput:
+    """The error for a release from which no policy can be judged."""
+    return InvalidInput("release-cannot-judge", "This release holds nothing to judge a policy by. Fit again.")

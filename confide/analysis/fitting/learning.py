@@ -62,7 +62,7 @@ def make_learner(
         if options:
             raise InvalidInput(
                 "options-of-made-learner",
-                f"Options {', '.join(options)} go to learners that are named. Build yours with them.",
+                f"A learner that is made already takes no options. Got {', '.join(options)}. Leave them out, or name it.",
             )
         if isinstance(learner, Apvi) and learner.tight != (calibration == TIGHT):
             raise InvalidInput(
@@ -81,7 +81,7 @@ def make_learner(
         )
     if not learners.listing(learner).takes_knowledge:
         raise InvalidInput(
-            "worlds-learner-offline",
+            "learner-online",
             f"Learner {learner!r} learns online, from people who come one by one. Use apvi for logged data.",
         )
     checked = {**choices.options(learner, options), **({} if calibration == TIGHT else {"calibration": calibration})}

@@ -19,13 +19,14 @@ from ...data.privatizers import open_book
 from ...data.statistics.counting import DatasetCounts
 from ...data.statistics.gram import Logged, LoggedSteps
 from ...data.trajectories.dataset import GROUP, Dataset
-from ...errors import InvalidInput, PrivacyError
+from ...errors import InvalidInput
 from ...learning.learners import Context
 from ...learning.learners.vapvi import LinearState, Vapvi
 from ...mdp import PER_STEP
 from ...mdp.linear import BlockFeatures, LinearFeatures
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Certificate, Guarantee, Loss, compose, keeps, rho_of, true_guarantee
+from ...privacy.calibration import calibration_failed
 from ...protocol.design import PAPER, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
@@ -90,9 +91,7 @@ class LinearPlan:
         made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, worth_design, failure, calibration)
         validation.between("failure", failure, 1e-12, 0.5)
         if promise.private and calibration != PAPER and not keeps(made._loss, promise):
-            raise PrivacyError(
-                "calibration-failed", f"Calibration failed to keep {promise}; nothing was released. Please report this."
-            )
+            raise calibration_failed(promise)
         return made
 
     @property

@@ -56,6 +56,12 @@ def check_picture(path: str | Path) -> Path:
     return target
 
 
+def check_curves(curves: Sequence[object]) -> None:
+    """Refuse to draw no curve at all."""
+    if not curves:
+        raise InvalidInput("picture-no-curve", "A picture needs at least one curve. Got none.")
+
+
 def regret_figure(
     curves: Sequence[NamedCurve],
     path: str | Path,
@@ -68,8 +74,7 @@ def regret_figure(
 ) -> Path:
     """Draw curves over episodes into a PNG, SVG or PDF file, which appears complete or not at all."""
     target = check_picture(path)
-    if not curves:
-        raise InvalidInput("picture-no-curve", "A picture needs at least one curve. Got none.")
+    check_curves(curves)
     lines = [_line(*curve, per_episode=per_episode) for curve in curves]
     with sheet(target, max(HEIGHT, 1.6 + LINE_HEIGHT * len(lines))) as (figure, axes):
         several = max(len(rows) for _, _, rows in lines) > 1

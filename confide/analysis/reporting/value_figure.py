@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InvalidInput
-from .figures import INK, NamedCurve, check_picture, dress, sheet, style_of
+from .figures import INK, NamedCurve, check_curves, check_picture, dress, sheet, style_of
 
 
 def value_figure(
@@ -22,8 +21,7 @@ def value_figure(
 ) -> Path:
     """Draw curves (name, people (C,), rows (seeds, C)) and horizontal lines to compare them with, into a PNG or SVG."""
     target = check_picture(path)
-    if not curves:
-        raise InvalidInput("picture-no-curve", "A picture needs at least one curve. Got none.")
+    check_curves(curves)
     with sheet(target) as (_, axes):
         several = max(len(np.atleast_2d(rows)) for _, _, rows in curves) > 1
         caption = "line: mean over seeds; band: from the lowest to the highest" if several else ""

@@ -107,7 +107,7 @@ class DatasetCounts:
     def checked(self) -> DatasetCounts:
         """The counts themselves, refused if the data has problems: then nothing may be released from it."""
         if self.problems:
-            raise InvalidInput("data-problem", self.problems[0].sentence)
+            raise InvalidInput(self.problems[0].code, self.problems[0].sentence)
         return self
 
 
@@ -266,7 +266,8 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
     problems = [*problems_in(data, [(partial.part, partial.problems, partial.rows) for partial in parts]), *repeated]
     if users == 0:
         names = ", ".join(part.name for part in data.parts[:3])
-        problems.append(Problem(f"The data must hold somebody. {names} holds 0 users. Check the path or the query.", 0))
+        sentence = f"The data must hold somebody. {names} holds 0 users. Check the path or the query."
+        problems.append(Problem("data-empty", sentence, 0))
     steps = None if problems or data.vectors is None else StepsInMemory(joined([partial.steps for partial in parts]))
     shortened = sum(partial.shortened for partial in parts)
     weighed = np.sum([partial.weighed for partial in parts], axis=0)
@@ -296,4 +297,4 @@ def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Probl
         rule, way_out = "one episode, with all its rows together", "Use --users limit, --users group:K or --sort."
     also = "" if again == 1 else f", and so it is with {again - 1:,} others"
     sentence = f"A person must have {rule}. Episodes of the same one begin at {rows}{also}. {way_out}"
-    return len(first), [Problem(sentence, again)]
+    return len(first), [Problem("person-with-several-episodes", sentence, again)]

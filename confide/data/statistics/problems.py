@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,19 @@ from .tally import PROBLEMS, SHOWN
 Integers: TypeAlias = NDArray[np.int64]
 
 
+class RowRule(NamedTuple):
+    """A rule that every row keeps, its code, and the way out."""
+
+    code: str
+    rule: str
+    way_out: str
+
+
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with the data: a sentence that names rows, and how many there are."""
+    """Something wrong with the data: the code of the rule, a sentence that names rows, and how many there are."""
 
+    code: str
     sentence: str
     rows: int
 
@@ -34,8 +43,9 @@ def problems_in(data: Dataset, parts: Sequence[tuple[int, Integers, Integers]]) 
             continue
         number, counts, rows = next(part for part in parts if part[1][kind])
         shown = rows[kind][: int(min(counts[kind], SHOWN))].tolist()
-        rule, way_out = _rule(data, kind)
-        problems.append(Problem(f"{rule} {_rows(data.parts[number], shown, count - len(shown))} {way_out}", count))
+        code, rule, way_out = _rule(data, kind)
+        where = _rows(data.parts[number], shown, count - len(shown))
+        problems.append(Problem(code, f"{rule} {where} {way_out}", count))
     return problems
 
 
@@ -46,18 +56,25 @@ def _rows(part: DataPart, shown: list[int], more: int) -> str:
     return f"{'Row' if single else 'Rows'} {numbers}{rest} of {part.name} {'does' if single else 'do'} not."
 
 
-_ALWAYS: dict[int, tuple[str, str]] = {
-    tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
-    tally.NOT_A_NUMBER: ("Every reward must be a number.", "Fill them in or drop these episodes."),
-    tally.CHAIN: (
+_ALWAYS: dict[int, RowRule] = {
+    tally.PERSON: RowRule(
+        "row-without-person", "Every row must name its person and episode.", "Fill them in or drop these rows."
+    ),
+    tally.NOT_A_NUMBER: RowRule(
+        "row-reward-missing", "Every reward must be a number.", "Fill them in or drop these episodes."
+    ),
+    tally.CHAIN: RowRule(
+        "row-not-following",
         "A row must begin in the next state of the row before it.",
         "Correct them, or say --columns next_state= to do without.",
     ),
-    tally.SUPPORT: (
+    tally.SUPPORT: RowRule(
+        "row-transition-impossible",
         "Every transition must be possible according to the support.",
         "Correct the table or the data.",
     ),
-    tally.ALLOWED: (
+    tally.ALLOWED: RowRule(
+        "row-action-forbidden",
         "Every action must be allowed in its state.",
         "Correct the table of allowed actions or the data.",
     ),
@@ -65,7 +82,7 @@ _ALWAYS: dict[int, tuple[str, str]] = {
 """Rules that are the same for every data set, each with the way out."""
 
 
-def _rule(data: Dataset, kind: int) -> tuple[str, str]:
+def _rule(data: Dataset, kind: int) -> RowRule:
     """The rule that a kind of problem breaks, and the way out."""
     low, high = data.declared
     horizon = data.knowledge.spec.horizon
@@ -75,29 +92,37 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
     rules = {
         **_ALWAYS,
         **_rules_of_order(data),
-        tally.STATE: (f"Every state must be {state}.", data.states.help),
-        tally.ACTION: (f"Every action must be one of the {data.actions.size} declared.", data.actions.help),
-        tally.NEXT: (
+        tally.STATE: RowRule("row-state", f"Every state must be {state}.", data.states.help),
+        tally.ACTION: RowRule(
+            "row-action", f"Every action must be one of the {data.actions.size} declared.", data.actions.help
+        ),
+        tally.NEXT: RowRule(
+            "row-next-state",
             f"Every next state must be {state}, or empty in a last row.",
             "Correct them, or say --columns next_state= to do without.",
         ),
-        tally.RANGE: (
+        tally.RANGE: RowRule(
+            "row-reward-range",
             f"Every reward must lie in the declared range from {low:g} to {high:g}.",
             "Declare another with --reward-range, or clip with --clip.",
         ),
-        tally.LONG: (
+        tally.LONG: RowRule(
+            "row-beyond-horizon",
             f"An episode must have at most {horizon} steps, the horizon.",
             "Raise the horizon, or cut the episodes.",
         ),
-        tally.SHORT: (
+        tally.SHORT: RowRule(
+            "row-ends-early",
             f"With --fixed-length every episode must have {horizon} steps.",
             "Leave --fixed-length out: an end state is then added.",
         ),
-        tally.PROPENSITY: (
+        tally.PROPENSITY: RowRule(
+            "row-propensity",
             f"Every propensity must lie between the declared floor {data.floor or 0.0:g} and 1.",
             "Declare a lower --propensity-floor, or leave --propensity out.",
         ),
-        tally.LAST: (
+        tally.LAST: RowRule(
+            "row-last-state-missing",
             f"The last of {horizon} steps must tell its next state.",
             "Fill it in, or say --columns next_state= to do without.",
         ),
@@ -105,19 +130,22 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
     return rules[kind]
 
 
-def _rules_of_order(data: Dataset) -> dict[int, tuple[str, str]]:
+def _rules_of_order(data: Dataset) -> dict[int, RowRule]:
     """The rules about steps: rows name theirs, or are ordered by a column."""
     if data.columns.order is None:
         first = f"Steps of an episode must go up by one from {data.first_step}."
         return {
-            tally.GAP: (first, "Sort the rows (--sort), or complete or drop these episodes."),
-            tally.DUPLICATE: ("Every step of an episode must come once.", "Drop the duplicates."),
+            tally.GAP: RowRule("row-step-gap", first, "Sort the rows (--sort), or complete or drop these episodes."),
+            tally.DUPLICATE: RowRule(
+                "row-step-twice", "Every step of an episode must come once.", "Drop the duplicates."
+            ),
         }
     column = repr(data.columns.order)
     entry = f"Every row must have an entry in {column}, by which rows are ordered."
     return {
-        tally.GAP: (entry, "Fill them in or drop these episodes."),
-        tally.DUPLICATE: (
+        tally.GAP: RowRule("row-order-missing", entry, "Fill them in or drop these episodes."),
+        tally.DUPLICATE: RowRule(
+            "row-order-tie",
             f"Rows of an episode must differ in {column}, by which they are ordered.",
             "Order by a finer column.",
         ),

@@ -32,7 +32,7 @@ def admit(question: CountQuestion, trajectory: Trajectory) -> None:
     lengths = len(trajectory.rewards), len(trajectory.states)
     if lengths not in ((steps, steps), (steps, steps + 1)):
         raise InvalidInput(
-            "episode-lengths",
+            "episode-arrays-lengths",
             f"An episode of {steps} actions does not have {lengths[0]} rewards and {lengths[1]} states.",
         )
     validation.indices("states", trajectory.states, spec.states)

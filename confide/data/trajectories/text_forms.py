@@ -151,7 +151,7 @@ def _decoded(path: str, raw: bytes, declared: str | None) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         if declared is not None:
             raise FormatError(
-                "text-not-utf8", f"{path} is not written in {declared}. Say another --encoding, or leave it out."
+                "text-encoding-wrong", f"{path} is not written in {declared}. Say another --encoding, or leave it out."
             ) from error
         raise not_utf8(path) from error
 

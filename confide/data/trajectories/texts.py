@@ -141,7 +141,7 @@ class CsvPart:
         sign = "," if self.form.decimal == "." else "."
         if entry and (COMMA if sign == "," else POINT).fullmatch(entry[1]):
             return FormatError(
-                "text-column-not-numbers",
+                "text-decimal-sign",
                 f"Column {shown!r} of {self.name} must hold numbers, and some have a {sign!r} in them. Say --decimal '{sign}'.",
             )
         if entry and GROUPED.fullmatch(entry[1]):

@@ -142,7 +142,7 @@ def prepare_offline(
     """
     if learner != "apvi":
         raise InvalidInput(
-            "offline-learner-of-features",
+            "offline-learner-of-counts",
             f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.",
         )
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))

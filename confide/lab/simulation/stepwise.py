@@ -243,7 +243,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     learner, question, model, mechanism = setting.learner, setting.question, setting.model, setting.design.mechanism
     if not supports(setting):
         raise InvalidInput(
-            "engine-unfit", "The stepwise engine does not know this mechanism or learner. Use the batched engine."
+            "stepwise-engine-unfit",
+            "The stepwise engine does not know this mechanism or learner. Use the batched engine.",
         )
     responding, size, nodes = _RESPONSES[type(mechanism)](mechanism, question.cells)
     rng, schedule, errors = streams(root), setting.schedule, error_tables(setting.design)

@@ -67,7 +67,7 @@ def read_public_key(path: Path) -> PublicKey:
         return PublicKey(data).check()
     except (OSError, ValueError, AttributeError) as error:
         raise FormatError(
-            "public-key-unreadable", f"{path} cannot be read as an issuer's public key: {error}."
+            "issuer-public-key-unreadable", f"{path} cannot be read as an issuer's public key: {error}."
         ) from error
 
 

@@ -111,7 +111,7 @@ class Visitors:
         self._between = None if about is None else TicketClient(self.transport, self.contract, about)
         if self.contract.issuer is not None and credential is None:
             raise InvalidInput(
-                "credential-missing",
+                "issuer-folder-missing",
                 "This service takes one token per user. Give the folder of its issuer, whose login.key signs for simulated users: "
                 "--login.",
             )

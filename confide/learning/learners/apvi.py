@@ -229,7 +229,7 @@ def apvi(
         if unknown:
             taken = "pessimism, constants, fallback, told_apart"
             raise InvalidInput(
-                "option-unknown",
+                "apvi-options",
                 f"learner 'apvi' does not take these options: {', '.join(unknown)}. It takes: {taken}.",
             )
         if knowledge is not None:

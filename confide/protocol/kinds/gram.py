@@ -128,7 +128,7 @@ class GramForm:
         """A question of this form, with functions for which its noise was made."""
         if not isinstance(question, GramQuestion) or question.form.digest != self.digest:
             raise PrivacyError(
-                "question-not-priced",
+                "gram-form-not-priced",
                 "This question is of another form than the one that was priced. It was not answered.",
             )
         return question.checked()
@@ -339,7 +339,7 @@ def design_gram(request: Request) -> Design:
         raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
     if promise.pure:
         raise InvalidInput(
-            "gaussian-needs-delta",
+            "gram-needs-delta",
             "Gram sums take Gaussian noise, which needs delta above 0. Give a delta such as 1e-6, or rho.",
         )
     if calibration != TIGHT and promise.rho is None:

@@ -121,7 +121,10 @@ class MixtureForm(Pooled):
         sizes = (self.features.states, self.features.actions)
         if sizes != (self.spec.states, self.spec.actions):
             raise validation.refusal(
-                "features-of-other-sizes", "features", f"for {self.spec}", f"{sizes[0]} states and {sizes[1]} actions"
+                "mixture-features-of-other-sizes",
+                "features",
+                f"for {self.spec}",
+                f"{sizes[0]} states and {sizes[1]} actions",
             )
         object.__setattr__(self, "ranges", ranges)
         self.features.check_memory(self.layers)
@@ -555,7 +558,7 @@ def printed_sigma(form: MixtureForm, promise: Guarantee) -> float:
     """4 H v^2 sqrt(2 log(2.5 H/delta))/epsilon, v = H times the largest reward: 4 H^3 ... for rewards up to 1."""
     if promise.epsilon is None:
         raise InvalidInput(
-            "paper-needs-epsilon",
+            "paper-mixture-needs-epsilon",
             "The paper's noise is stated in epsilon, not rho. Give epsilon and delta, or use tight.",
         )
     horizon = form.spec.horizon

@@ -64,7 +64,7 @@ class Pile:
         parsed = Report.from_bytes(report, self.design)
         if parsed.question != (question or self.design.question.digest):
             raise FormatError(
-                "report-of-other-question", "This report answers another question than the one that is asked."
+                "grouped-report-of-other-question", "This report answers another question than the one that is asked."
             )
         if parsed.level != self.level:
             raise FormatError("report-of-other-batch-size", "This report was randomised for a batch of another size.")

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...errors import InvalidInput, PrivacyError
+from ...errors import InvalidInput
 from ...mdp.knowledge import Knowledge
 from ...mechanisms.gaussian import ROUNDING, Gaussian, grid_for, sigma_for
 from ...mechanisms.laplace import Laplace
 from ...privacy import Act, Guarantee, Sensitivity, compose, keeps
+from ...privacy.calibration import calibration_failed
 from ...privacy.guarantee import CENTRAL
 from ..design import AUTO, PAPER, Design, Request, check_noise
 from ..kinds import CountQuestion, bandit, budgeted, counts, returns, worth
@@ -82,9 +83,7 @@ def together(requests: Sequence[Request]) -> tuple[Design, ...]:
         designs = tuple(design_central(request, 1 + slack) for request in requests)
         if requests[0].calibration == PAPER or keeps(compose([design.act.loss for design in designs]), promise):
             return designs
-    raise PrivacyError(
-        "calibration-failed", f"Calibration failed to keep {promise}; nothing was released. Please report this."
-    )
+    raise calibration_failed(promise)
 
 
 def require_central(promise: Guarantee) -> Guarantee:

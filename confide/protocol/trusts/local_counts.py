@@ -152,7 +152,7 @@ def calibrated(
         if CENTRED in question.counts.parts or question.counts.levels > 1:
             raise InvalidInput(
                 "response-needs-bits",
-                "Randomised response takes bits. Ask for visits, rewards, transitions at one level.",
+                "Randomised response needs counts of bits. Ask for visits, rewards and transitions at one level.",
             )
         least = settled(epsilon / size.l1, lambda bit: bit * size.l1 <= epsilon, 0.0)
         return RandomizedResponse(least if noise is None else noise if calibration == PAPER else min(noise, least))

@@ -213,7 +213,7 @@ class Collector:
         """Where the issuer of tokens is."""
         if self.issuer_address is None:
             raise Refused(
-                "path", "issuer-address-unknown", "Where the issuer is says the application that offers this service."
+                "path", "issuer-address-elsewhere", "Where the issuer is says the application that offers this service."
             )
         answer = json.dumps({"address": self.issuer_address})
         return Response(answer, media_type=JSON, headers={"Cache-Control": "no-cache"})

@@ -68,7 +68,7 @@ def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
         return server.refused(_nothing_here())
 
     async def gone(request: Request, error: Exception) -> Response:
-        return server.refused(Refused("store", "store-silent", "The store does not answer.", RETRY))
+        return server.refused(_store_silent())
 
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         Refused: refusal,
@@ -120,7 +120,7 @@ async def in_thread(what: Callable[[], Any], seconds: float = PATIENCE) -> Any:
         with anyio.fail_after(seconds):
             return await anyio.to_thread.run_sync(what, abandon_on_cancel=True)
     except TimeoutError:
-        raise Refused("store", "store-silent", "The store does not answer.", RETRY) from None
+        raise _store_silent() from None
 
 
 def number_of(request: Request) -> int:
@@ -163,3 +163,7 @@ def _nothing_here() -> Refused:
 
 def _too_long(longest: int) -> Refused:
     return Refused("length", "submission-too-long", f"A submission under this contract has at most {longest} bytes.")
+
+
+def _store_silent() -> Refused:
+    return Refused("store", "store-silent", "The store does not answer.", RETRY)

@@ -171,7 +171,7 @@ class IntermediaryServer:
             raise Refused("ticket", error.code, str(error)) from None
         if ticket.contract != self.manager.contract.digest:
             raise Refused(
-                "contract", "report-of-other-contract", "This parcel was made under another contract. Drop it."
+                "contract", "ticket-of-other-contract", "This parcel was made under another contract. Drop it."
             )
         try:
             outcome = self.manager.take(ticket, message)
@@ -243,7 +243,7 @@ class IntermediaryServer:
             raise Refused("starting", "batches-not-closed", "Nobody closes batches.", RETRY)
         if time.monotonic() - self._keeper.renewed > SILENT:
             raise Refused(
-                "store", "store-not-committing", "The store does not take commits: no ticket can be issued.", RETRY
+                "store", "tickets-not-committed", "The store does not take commits: no ticket can be issued.", RETRY
             )
         self._check_paused()
         desk = await in_thread(self.manager.store.desk)

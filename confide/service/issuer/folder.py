@@ -72,7 +72,7 @@ class IssuerFolder:
     def write(self, secrets: IssuerKeys, contract: Contract) -> None:
         """Make the folder of an issuer that this contract names; it issues tokens for this contract and no other."""
         if contract.issuer is None or contract.issuer.key != secrets.public:
-            raise InvalidInput("contract-names-other-issuer", f"The contract does not name the issuer in {self.path}.")
+            raise InvalidInput("issuer-not-named", f"The contract does not name the issuer in {self.path}.")
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         _write_secret(self.key_file, secrets.pem)
         if secrets.login:

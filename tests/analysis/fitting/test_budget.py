@@ -12,11 +12,11 @@ from confide.analysis.fitting.budget import Account, place
 from confide.analysis.fitting.engines import Engine, count
 from confide.data.trajectories import read
 from confide.data.trajectories.places import homes_of
-from confide.errors import BudgetExceeded, FormatError, InvalidInput
 from confide.privacy import Central, Ledger
 from confide.protocol.kinds import CountQuestion
 from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes, write
 from tests.analysis.fitting.stub import Frequent
+from tests.refusals import refused
 
 SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
 
@@ -53,7 +53,7 @@ def test_a_link_is_what_it_links_to(folder: Path, tmp_path: Path, monkeypatch: p
     fitted(tmp_path / "link.parquet")
     fitted(tmp_path / "other" / "a.parquet")
     monkeypatch.chdir(folder)
-    with pytest.raises(BudgetExceeded, match=r"only .* of 0\.3 is left"):
+    with refused("budget-exceeded", match=r"of 0\.3"):
         fitted("a.parquet")
     assert charges(folder / "a.parquet.ledger.json") == 3 and ledgers(tmp_path) == ["logs/a.parquet.ledger.json"]
 
@@ -68,11 +68,9 @@ def test_the_folder_one_stands_in(folder: Path, tmp_path: Path, monkeypatch: pyt
 def test_a_file_of_a_folder_that_was_charged(folder: Path, tmp_path: Path) -> None:
     fitted(folder, budget=1.0)
     whole = tmp_path / "logs.ledger.json"
-    with pytest.raises(
-        InvalidInput, match=rf"logs is charged to {whole} already; .*both are charged together\. Say --"
-    ):
+    with refused("ledger-second", match=rf"{whole}.*charged together"):
         fitted(folder / "a.parquet", budget=1.0)
-    with pytest.raises(InvalidInput, match="both are charged together"):
+    with refused("ledger-second"):
         ledger_of(folder / "a.parquet")
     assert charges(whole) == 1 and ledgers(tmp_path) == ["logs.ledger.json"]
     fitted(folder / "a.parquet", ledger=whole)
@@ -82,13 +80,13 @@ def test_a_file_of_a_folder_that_was_charged(folder: Path, tmp_path: Path) -> No
 def test_a_folder_whose_files_were_charged(folder: Path, tmp_path: Path) -> None:
     fitted(folder / "a.parquet", budget=1.0)
     own = folder / "a.parquet.ledger.json"
-    with pytest.raises(InvalidInput, match=rf"a\.parquet is charged to {own} already; it lies in .*logs, so both"):
+    with refused("ledger-second", match=rf"{own}.*lies in.*logs"):
         fitted(folder, budget=1.0)
     assert charges(own) == 1
     fitted(folder, ledger=own)
     assert charges(own) == 2
     # From now on the other file, too, belongs to that ledger.
-    with pytest.raises(InvalidInput, match=rf"charged to {own} already"):
+    with refused("ledger-second", match=f"{own}"):
         fitted(folder / "b.parquet", budget=1.0)
     fitted(folder / "b.parquet", ledger=own)
     fitted(folder)
@@ -105,7 +103,7 @@ def test_another_ledger_beside_one_that_is_there(folder: Path, tmp_path: Path) -
         (f"duckdb:SELECT * FROM '{folder}/a.parquet' ORDER BY user, step",),
     ]
     for source in sources:
-        with pytest.raises(InvalidInput, match=rf"a\.parquet is charged to {own} already"):
+        with refused("ledger-second", match=rf"a\.parquet.*{own}"):
             fitted(*source, ledger=tmp_path / "other.json", budget=1.0)
     assert charges(own) == 1 and ledgers(tmp_path) == ["logs/a.parquet.ledger.json"]
     for number, source in enumerate(sources, 2):
@@ -118,9 +116,9 @@ def test_a_ledger_elsewhere_is_found_again(folder: Path, tmp_path: Path) -> None
     fitted(folder / "a.parquet", ledger=away, budget=1.0)
     fitted(folder / "a.parquet")
     assert charges(away) == 2 and ledger_of(folder / "a.parquet").path == away
-    with pytest.raises(InvalidInput, match=rf"a\.parquet is charged to {away} already"):
+    with refused("ledger-second", match=rf"a\.parquet.*{away}"):
         fitted(folder / "a.parquet", ledger=tmp_path / "second.json", budget=1.0)
-    with pytest.raises(InvalidInput, match=r"have no place for a ledger|is charged to"):
+    with refused("ledger-second"):
         fitted(folder / "a.parquet", folder / "b.parquet", budget=1.0)
     fitted(folder / "a.parquet", folder / "b.parquet", ledger=away)
     fitted(folder / "b.parquet")
@@ -130,8 +128,8 @@ def test_a_ledger_elsewhere_is_found_again(folder: Path, tmp_path: Path) -> None
 def test_two_ledgers_that_know_nothing_of_each_other(folder: Path) -> None:
     fitted(folder / "a.parquet", budget=1.0)
     fitted(folder / "b.parquet", budget=1.0)
-    for given in (None, folder / "a.parquet.ledger.json"):
-        with pytest.raises(InvalidInput, match=r"is charged to|one release cannot be charged to two ledgers"):
+    for given, code in ((None, "ledger-two"), (folder / "a.parquet.ledger.json", "ledger-second")):
+        with refused(code):
             fitted(folder, ledger=given)
     assert charges(folder / "a.parquet.ledger.json") == charges(folder / "b.parquet.ledger.json") == 1
 
@@ -142,9 +140,7 @@ def test_a_ledger_that_was_put_beside_a_link(folder: Path, tmp_path: Path) -> No
     Ledger(old).open(2.0)
     Ledger(old).charge(0.75)
     Ledger(old).charge(0.25)
-    with pytest.raises(
-        InvalidInput, match=rf"link\.parquet is charged to {old} already; .* is a link to the same data"
-    ):
+    with refused("ledger-second", match=rf"{old}.*a link"):
         fitted(tmp_path / "link.parquet")
     fitted(tmp_path / "link.parquet", ledger=old)
     fitted(folder / "a.parquet")
@@ -155,15 +151,15 @@ def test_a_ledger_that_is_gone_or_spoiled_is_not_replaced_by_a_fresh_one(folder:
     away = tmp_path / "away.json"
     fitted(folder / "a.parquet", ledger=away, budget=1.0)
     away.unlink()
-    with pytest.raises(FormatError, match="Bring it back from a copy"):
+    with refused("ledger-link-broken"):
         fitted(folder / "a.parquet", budget=1.0)
     away.write_text("{}")
-    with pytest.raises(FormatError, match="not a ledger that can be trusted"):
+    with refused("ledger-damaged"):
         fitted(folder / "a.parquet", budget=1.0)
 
 
 def test_data_without_a_place_needs_one_told(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="Say where: --ledger PATH"):
+    with refused("ledger-place-unsaid"):
         Account(place([], None)).check(0.1)
     given = place([], tmp_path / "x.json")
     assert given is not None and given.path == tmp_path / "x.json"

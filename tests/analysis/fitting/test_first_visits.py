@@ -34,6 +34,7 @@ from confide.protocol.kinds.budgeted import BudgetedQuestion
 from confide.protocol.kinds.counts import TRANSITIONS
 from confide.protocol.releases.release_bytes import from_bytes
 from confide.protocol.trusts.central import RETURNS_SHARE, std
+from tests.refusals import refused
 
 STATES, ACTIONS, HORIZON = 9, 2, 8
 
@@ -169,7 +170,7 @@ def test_a_fit_and_what_is_made_of_its_release_agree(tmp_path: Path) -> None:
     practice, half = fit.findings["practice"], fit.findings["practice"]["high"] - fit.findings["practice"]["low"]
     assert abs(practice["value"] - policy_value(model, usual)) < 3 * half
     assert releases_of(fit)[COUNTS].visited is not None
-    with pytest.raises(InvalidInput, match="fit with --visits all"):
+    with refused("pessimism-needs-all-visits"):
         refit(folder, pessimism="bernstein")
 
 

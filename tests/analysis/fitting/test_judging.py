@@ -12,11 +12,11 @@ import confide as cf
 from confide.analysis.fitting.judging import as_policy, judge
 from confide.analysis.results.fit import Fit
 from confide.cli import run
-from confide.errors import InvalidInput
 from confide.lab.environments import clinic
 from confide.lab.simulation.offline_records import draw_records
 from confide.learning.planning import policy_value
 from confide.mdp import Policy
+from tests.refusals import refused
 
 PEOPLE, HORIZON = 20_000, 4
 WORLD, USUAL = clinic.clinic(HORIZON), clinic.practice(HORIZON)
@@ -68,11 +68,11 @@ def test_shapes_that_mean_the_same(fitted):
     ):
         np.testing.assert_array_equal(as_policy(given, fit.knowledge).probabilities, wanted)
     for given, says in (
-        (np.ones((2, 3)), "of shape"),
-        (np.full(STATES, ACTIONS), "must lie in"),
-        (table * 2, "sum to 1"),
+        (np.ones((2, 3)), "policy-form: policy"),
+        (np.full(STATES, ACTIONS), "index-out-of-range: actions"),
+        (table * 2, "probabilities-not-summing-to-one: policy"),
     ):
-        with pytest.raises(InvalidInput, match=says):
+        with refused(says):
             as_policy(given, fit.knowledge)
 
 
@@ -101,6 +101,6 @@ def test_actions_that_are_not_allowed(tmp_path):
     allowed[:, 2] = False
     data = cf.trajectories.read(document, states=STATES, actions=ACTIONS, horizon=HORIZON, allowed=allowed)
     fit = cf.fit(data, privacy=cf.Central(rho=0.5), ledger=tmp_path / "l.json", budget=1.0)
-    with pytest.raises(InvalidInput, match=r"allowed actions\. At step 0"):
+    with refused("policy-action-forbidden", match="step 0"):
         judge(fit, np.full(STATES, 2))
     assert judge(fit, np.zeros(STATES, dtype=np.int64))["value"] > 0  # episodes may end here: the end has no action

@@ -15,10 +15,10 @@ from confide.analysis.fitting.comparing import compare
 from confide.analysis.fitting.engines import Engine, count
 from confide.analysis.fitting.plan import WEIGHED, CountPlan
 from confide.cli import run
-from confide.errors import InvalidInput
 from confide.learning.planning.propensities import weighed_worth
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import LEVELS
+from tests.refusals import refused
 
 STATES, ACTIONS, FLOOR = 3, 2, 0.2
 SIZES: dict[str, Any] = {"states": STATES, "actions": ACTIONS, "horizon": 1}
@@ -124,15 +124,15 @@ def test_how_often_the_interval_holds(rate: float) -> None:
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = log(50)
     for words, says in (
-        ({**SAID, "propensity_floor": None}, "must be said, and not read off the data"),
-        ({**SAID, "propensity": None}, "Name their column"),
-        ({**SAID, "propensity": "q"}, "no column 'q' for propensity"),
-        ({**SAID, "rewards": np.zeros((STATES, ACTIONS))}, "weigh logged rewards"),
-        ({**SAID, "propensity_floor": 0.0}, "propensity floor must"),
+        ({**SAID, "propensity_floor": None}, "propensity-floor-unsaid"),
+        ({**SAID, "propensity": None}, "floor-without-propensity"),
+        ({**SAID, "propensity": "q"}, "column-missing"),
+        ({**SAID, "rewards": np.zeros((STATES, ACTIONS))}, "propensity-not-here"),
+        ({**SAID, "propensity_floor": 0.0}, "out-of-range: propensity floor"),
     ):
-        with pytest.raises(InvalidInput, match=says):
+        with refused(says):
             cf.trajectories.read(table, **SIZES, **words)
-    with pytest.raises(InvalidInput, match="Over several they multiply"):
+    with refused("propensity-several-steps"):
         cf.trajectories.read({**table, "user": np.arange(50)}, **{**SIZES, "horizon": 2}, **SAID, in_order=True)
     data = cf.trajectories.read(table, **SIZES, **{**SAID, "propensity_floor": 0.3})
     problems = count(data, CountPlan.of(data, cf.Central(rho=1.0)).question, Engine()).problems

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from confide.data.privatizers import CuratorBook, Total, open_book
 from confide.data.statistics import count
 from confide.data.trajectories import Trajectory
-from confide.errors import FormatError, InvalidInput, PrivacyError, UnsafeNoise
+from confide.errors import FormatError, InvalidInput, PrivacyError
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Guarantee, Joint, NoPrivacy, Schedule
@@ -26,6 +26,7 @@ from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from confide.protocol.releases import CountRelease
 from tests.protocol.making import design
+from tests.refusals import refused
 
 from .walkers import exact, walk, worst_errors
 
@@ -110,9 +111,9 @@ def test_secure_noise_is_drawn_by_default() -> None:
 
 def test_replayable_noise_is_refused_unless_the_people_are_simulated() -> None:
     made = joint("tree-laplace", Schedule.batches(4, 2))
-    with pytest.raises(UnsafeNoise, match="a release about real people must draw secure noise"):
+    with refused("noise-not-secure"):
         open_book(made, ReplayableNoise(0))
-    with pytest.raises(UnsafeNoise, match="a release about real people must draw secure noise"):
+    with refused("noise-not-secure"):
         CuratorBook.from_bytes(opened(made).to_bytes(), made, ReplayableNoise(0))
 
 
@@ -124,7 +125,7 @@ def test_a_batch_off_the_schedule_is_refused_and_spends_nothing(size: int) -> No
     before = book.to_bytes()
     for person in people(size):
         book.take(person)
-    with pytest.raises(InvalidInput, match="2 people are counted after it"):
+    with refused("batch-off-schedule", match="2 people"):
         book.close()
     assert book.users == 0
     assert CuratorBook.from_bytes(before, made, ReplayableNoise(0), simulated=True).users == 0
@@ -136,7 +137,7 @@ def test_a_batch_off_the_schedule_is_refused_and_spends_nothing(size: int) -> No
 def test_an_episode_of_other_sizes_is_refused_and_changes_nothing() -> None:
     book = opened(joint("toeplitz", Schedule.batches(2, 1)))
     before = book.to_bytes()
-    with pytest.raises(InvalidInput, match="at most 3 steps long"):
+    with refused("episode-too-long", match="3 steps"):
         book.take(walk(Spec(2, 2, 9), np.random.default_rng(0)))
     assert book.to_bytes() == before  # which would be refused if a batch were open
 
@@ -191,7 +192,7 @@ def test_a_book_is_not_stored_while_a_batch_is_open() -> None:
     """The exact sum of an open batch is for memory only."""
     book = opened(joint("toeplitz", Schedule.batches(4, 2)))
     book.take(people(1)[0])
-    with pytest.raises(PrivacyError, match="A batch is open"):
+    with refused("aggregate-open-batch"):
         book.to_bytes()
 
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from confide.data.privatizers import DatasetBook, Total, open_book
-from confide.errors import InvalidInput, PrivacyError, UnsafeNoise
+from confide.errors import PrivacyError
 from confide.mdp import Spec
 from confide.mdp.knowledge import Knowledge
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
@@ -20,6 +20,7 @@ from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import reach
 from confide.protocol.releases import CountRelease, Radius
 from confide.protocol.trusts.central import possible_cells, std, together
+from tests.refusals import refused
 
 from .walkers import exact, walk, worst_errors
 
@@ -99,7 +100,7 @@ def test_impossible_cells_stay_zero_and_need_no_noise() -> None:
     assert (moves[~(known.support & known.allowed[..., None])] == 0).all()
     assert (moves[4] == 0).all() and (release.counts.visits[0, 4] == 0).all()  # nobody acts in the end state
     assert (release.counts.rewards[0, 3, 1] == 0) and (moves[:3, :, 4] != 0).any()
-    with pytest.raises(InvalidInput, match=r"contradict the public tables"):
+    with refused("counts-contradict-tables"):
         answered(one, cells + 1, 5)
 
 
@@ -193,9 +194,9 @@ def test_if_a_draw_fails_nothing_is_spent_and_the_counts_are_still_there() -> No
 
 def test_what_is_refused() -> None:
     one = designed(Central(rho=0.5))[0]
-    with pytest.raises(UnsafeNoise, match=r"must draw secure noise"):
+    with refused("noise-not-secure"):
         open_book(one, ReplayableNoise(0))
-    with pytest.raises(InvalidInput, match=r"central privacy\. Got 1-DP, joint"):
+    with refused("central-only", match="1-DP, joint"):
         designed(Joint(1.0))
-    with pytest.raises(InvalidInput, match=r"Gaussian noise needs delta above 0"):
+    with refused("gaussian-needs-delta"):
         designed(Central(1.0), "gaussian")

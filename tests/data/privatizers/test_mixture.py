@@ -22,6 +22,7 @@ from confide.protocol.design import Design
 from confide.protocol.kinds.mixture import CENTRED, MixtureProblem, MixtureQuestion, MixtureRadius, printed_sigma
 from confide.protocol.releases.report import limits
 from tests.protocol.making import design
+from tests.refusals import refused
 
 FALSE_ALARM = 1e-7
 """How often a test of a standard deviation rejects the true one."""
@@ -240,7 +241,7 @@ def test_bad_promises_are_refused() -> None:
         wall(Joint(1.0))
     with pytest.raises(InvalidInput, match="no joint privacy"):
         wall(Joint(1.0, 0.1), "paper")
-    with pytest.raises(InvalidInput, match=r"not answered under trust 'shuffle'\. Choose joint, local, none"):
+    with refused("kind-not-for-trust"):
         wall(Shuffle(1.0, 0.1))
     features = MixtureFeatures.one_hot(3, 2)
     with pytest.raises(UnknownName):

@@ -26,6 +26,7 @@ from confide.protocol.kinds.counts import CENTRED, COUNTED, DROPPED, END, REWARD
 from confide.protocol.kinds.step import StepQuestion
 from confide.protocol.releases import CountRelease, Report, open_book
 from tests.protocol.making import design
+from tests.refusals import refused
 
 from .walkers import exact, walk, worst_errors
 
@@ -144,7 +145,7 @@ def test_replayable_noise_is_refused_unless_the_person_is_simulated() -> None:
     person = walk(question.spec, np.random.default_rng(0))
     for mechanism in ("laplace", "unary"):
         privatizer = local(question, Local(1.0), mechanism)
-        with pytest.raises(UnsafeNoise, match=r"a person's report must draw secure noise"):
+        with refused("noise-not-secure"):
             respond(privatizer, None, person, ReplayableNoise(0))
         first, second = (report(privatizer, person, ReplayableNoise(0)) for _ in range(2))
         assert first.to_bytes(privatizer) == second.to_bytes(privatizer)
@@ -172,12 +173,16 @@ def test_an_episode_of_other_sizes_is_refused_whatever_step_is_drawn(mechanism: 
     strange = Trajectory(np.array([0, 7, 0]), np.array([0, 0]), np.array([0.0, 1.0]))
     rich = Trajectory(np.array([0, 1, 0]), np.array([0, 0]), np.array([0.0, 3.0]))
     unknown = Trajectory(np.array([0, 1]), np.array([0, 0]), np.array([0.0, 1.0]))
-    refused: list[tuple[Trajectory, str]] = [(long, "at most 2 steps"), (strange, "states"), (rich, "rewards")]
+    wrong: list[tuple[Trajectory, str]] = [
+        (long, "episode-too-long"),
+        (strange, "index-out-of-range: states"),
+        (rich, "reward-out-of-range"),
+    ]
     if mechanism != "randomised-response":  # which drops the last transition
-        refused.append((unknown, "unknown"))
-    for person, sentence in refused:
+        wrong.append((unknown, "last-state-unknown"))
+    for person, sentence in wrong:
         for seed in range(8):
-            with pytest.raises(InvalidInput, match=sentence):
+            with refused(sentence):
                 report(privatizer, person, ReplayableNoise(seed))
 
 

@@ -12,7 +12,6 @@ from confide import Shuffle
 from confide.data.privatizers import respond
 from confide.data.statistics import count
 from confide.data.trajectories import Trajectory
-from confide.errors import PrivacyError, UnsafeNoise
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
@@ -22,6 +21,7 @@ from confide.protocol.kinds.counts import DROPPED, TRANSITIONS
 from confide.protocol.releases import CountRelease, open_book
 from confide.protocol.releases.shuffler import Cover, ShuffleBook, Submission
 from tests.protocol.test_shuffle import TWO, shuffle
+from tests.refusals import refused
 
 from .walkers import exact, walk, worst_errors
 
@@ -84,7 +84,7 @@ def test_where_batches_widen_every_person_is_in_one() -> None:
     book = ShuffleBook.from_bytes(ShuffleBook(privatizer, kept).to_bytes(), privatizer)
     assert [shuffler.first for shuffler in book.shufflers][2] == 36
     assert all(shuffler.first > users for shuffler in book.shufflers[:2])  # whose batches are over
-    with pytest.raises(PrivacyError, match="never counted in another batch"):
+    with refused("report-of-other-batch"):
         book.take(respond(privatizer, None, people[0], ReplayableNoise(1), batch=0, simulated=True))
 
 
@@ -127,5 +127,5 @@ def test_devices_flip_as_often_as_is_said() -> None:
 
 def test_replayable_noise_is_refused_for_people() -> None:
     person = Trajectory(np.zeros(3, dtype=int), np.zeros(2, dtype=int), np.zeros(2))
-    with pytest.raises(UnsafeNoise, match="a person's report must draw secure noise"):
+    with refused("noise-not-secure"):
         respond(shuffle(TWO), None, person, ReplayableNoise(1))

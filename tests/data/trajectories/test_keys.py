@@ -18,6 +18,7 @@ from confide.data.trajectories.keys import fresh_key, keys
 from confide.errors import InvalidInput
 from confide.protocol.kinds import CountQuestion
 from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
+from tests.refusals import refused
 
 KEY = fresh_key()
 PEOPLE = 50
@@ -124,7 +125,7 @@ def test_fifty_people_in_two_files_are_fifty(one: str, kind: str, two: str, othe
         data = read(*sources, **sizes, users=users)
         return count(data, CountQuestion(data.knowledge.spec), Engine())
 
-    with pytest.raises(InvalidInput, match=r"A person must have one episode.*49 others"):
+    with refused("person-with-several-episodes", match="49 others"):
         counted("one").checked()
     limited, grouped = counted("limit").checked(), counted("group:2").checked()
     assert limited.users == grouped.users == PEOPLE
@@ -138,7 +139,7 @@ def test_files_whose_names_differ_in_kind_are_refused(tmp_path: Path) -> None:
         parquet.write_table(pa.table({**table, "user": values}), tmp_path / f"{kind}.parquet")
     csv.write_csv(parquet.read_table(tmp_path / "moments.parquet"), tmp_path / "moments.csv")
     for pair in (("moments", "whole"), ("days", "whole")):
-        with pytest.raises(InvalidInput, match=r"'user' has another type in"):
+        with refused("part-column-type"):
             read(*(tmp_path / f"{name}.parquet" for name in pair), states=STATES, actions=ACTIONS, horizon=HORIZON)
-    with pytest.raises(InvalidInput, match=r"'user' has another type in"):
+    with refused("part-column-type"):
         read(tmp_path / "moments.parquet", tmp_path / "moments.csv", states=STATES, actions=ACTIONS, horizon=HORIZON)

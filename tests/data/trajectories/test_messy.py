@@ -13,6 +13,7 @@ from confide.data.trajectories import Dataset, read
 from confide.errors import ConfideError, InvalidInput
 from confide.protocol.kinds import CountQuestion
 from tests.data.trajectories.messy import MESSY, ROWS, SIZES, Messy, columns, text
+from tests.refusals import refused
 
 
 def counted(data: Dataset) -> DatasetCounts:
@@ -64,7 +65,7 @@ def test_a_row_without_a_person_is_one_where_there_is_one_step(tmp_path: Path) -
     path.write_text("state,action,reward\n0,1,1\n0,1,1\n1,0,0\n")
     data = read(path, states=2, actions=2, horizon=1)
     assert counted(data).users == 3 and "each row is taken for one person" in data.unit
-    with pytest.raises(InvalidInput, match="no column for user or episode"):
+    with refused("column-unsaid"):
         read(path, states=2, actions=2, horizon=2)
     with pytest.raises(InvalidInput, match="--columns user=NAME"):
         read(path, states=2, actions=2, horizon=1, users="limit")
@@ -88,7 +89,7 @@ def test_what_terminates_at_the_last_step_ends_and_what_is_cut_goes_on() -> None
     counts = total(data, [count_part(data, question, 0, 5)]).checked().cells.reshape(4, 2, 4)
     assert counts[2, 0, 3] == 1 and counts[0, 0, 3] == 1 and counts[1, 1, 1] == 1 and counts.sum() == 6
     without = read({**table, "next_state": [2, 3, 1, 1, 0, 2]}, **SIZES, columns="terminated=,truncated=")
-    with pytest.raises(InvalidInput, match="next state must be one of the 3 declared"):
+    with refused("row-next-state", match="3 declared"):
         counted(without)
 
 
@@ -135,7 +136,7 @@ def test_minari_and_d4rl_on_disk(tmp_path: Path) -> None:
 
 
 def test_nothing_is_fetched() -> None:
-    with pytest.raises(InvalidInput, match="Copy the data to this machine"):
+    with refused("network-source"):
         read("https://example.org/log.csv", **SIZES)
 
 

@@ -15,9 +15,10 @@ from pyarrow import csv, feather, parquet
 
 from confide.data.statistics.counting import DatasetCounts, count_part, total
 from confide.data.trajectories import Dataset, Declaration, read
-from confide.errors import ConfideError, FormatError, InvalidInput, UnknownName
+from confide.errors import ConfideError, InvalidInput
 from confide.protocol.kinds import CountQuestion
 from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes, write
+from tests.refusals import refused
 
 SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
 LOG = episodes(60, seed=11)
@@ -108,9 +109,9 @@ def test_arrays_with_a_row_for_each_person() -> None:
     assert np.array_equal(counted(read(arrays, **SIZES)).cells, expected.cells)
     apart = {**arrays, "states": states[:, :-1], "next_states": states[:, 1:]}
     assert np.array_equal(counted(read(apart, **SIZES)).cells, expected.cells)
-    with pytest.raises(InvalidInput, match=r"agree in shape with actions \(40, 4\). reward has \(40, 3\)"):
+    with refused("array-shapes", match=r"\(40, 4\).*\(40, 3\)"):
         read({**arrays, "rewards": arrays["rewards"][:, 1:]}, **SIZES)
-    with pytest.raises(InvalidInput, match=r"'dose' is none of states, actions"):
+    with refused("array-unknown"):
         read({**arrays, "dose": states}, **SIZES)
 
 
@@ -162,7 +163,7 @@ def test_a_minari_data_set_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         data_format="arrow",
     )
     assert same(read("minari:clinic/visits-v0", **SIZES))
-    with pytest.raises(InvalidInput, match=r"no Minari data set 'clinic/none-v0'"):
+    with refused("minari-set-missing", match="clinic/none-v0"):
         read("minari:clinic/none-v0", **SIZES)
 
 
@@ -190,17 +191,15 @@ def test_columns_can_be_told() -> None:
     odd = dict(zip(("wer", "wann", "wo", "was", "wieviel", "wohin"), columns(LOG).values(), strict=True))
     given = "user=wer, step=wann, state=wo, action=was, reward=wieviel, next_state=wohin"
     assert same(read(odd, **SIZES, columns=given))
-    with pytest.raises(
-        InvalidInput, match=r"no column for user or episode, state, action, reward\. Found: wer, wann, wo"
-    ):
+    with refused("column-unsaid"):
         read(odd, **SIZES)
-    with pytest.raises(InvalidInput, match=r"no column 'woher' for state. Found: wer"):
+    with refused("column-missing"):
         read(odd, **SIZES, columns="state=woher")
-    with pytest.raises(UnknownName, match=r"column role 'stat' is not known. Did you mean 'state'"):
+    with refused("unknown-name: column role"):
         read(odd, **SIZES, columns="stat=wo")
     with pytest.raises(InvalidInput, match=r"role=name"):
         read(odd, **SIZES, columns="wo")
-    with pytest.raises(InvalidInput, match=r"could all be the user. Say which: --columns user="):
+    with refused("column-ambiguous"):
         read({**columns(LOG), "patient": columns(LOG)["user"]}, **SIZES)
 
 
@@ -214,7 +213,7 @@ def test_a_column_can_be_done_without() -> None:
 
 def test_steps_may_begin_with_one() -> None:
     assert same(read(columns(LOG, first=1), **SIZES))
-    with pytest.raises(InvalidInput, match=r"numbered from 0 or 1. Row 1 of the table is not"):
+    with refused("steps-not-from-first", match="Row 1"):
         read(columns(LOG, first=2), **SIZES)
 
 
@@ -224,7 +223,7 @@ def test_users_with_several_episodes() -> None:
         with pytest.raises(InvalidInput, match=r"group:3|whole number"):
             read(columns(LOG), **SIZES, users=text)
     without = {name: values for name, values in columns(LOG).items() if name != "step"}
-    with pytest.raises(InvalidInput, match=r"must tell their step"):
+    with refused("step-column-needed"):
         read(without, **SIZES, users="limit")
 
 
@@ -258,9 +257,9 @@ def bad_files(folder: Path) -> dict[str, Path]:
 @pytest.mark.parametrize("name", ["truncated", "empty", "garbage", "empty-csv", "words", "arrow"])
 def test_files_that_are_not_what_they_say(tmp_path: Path, name: str) -> None:
     path = bad_files(tmp_path)[name]
-    with pytest.raises(ConfideError) as refused:
+    with pytest.raises(ConfideError) as caught:
         counted(read(path, **SIZES))
-    message = str(refused.value)
+    message = str(caught.value)
     assert path.name in message and "\n" not in message and "secret" not in message and "zero" not in message
 
 
@@ -268,36 +267,36 @@ def test_a_csv_that_spoils_half_way_through(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     good = "".join(f"{user},0,1,1,1,1\n" for user in range(100_000))  # longer than the block that types are read off
     path.write_text(f"user,step,state,action,reward,next_state\n{good}x,0,secret,1,1,1\n")
-    with pytest.raises(FormatError, match=r"Column 'state' of .*log.csv must hold numbers") as refused:
+    with refused("text-column-not-numbers") as caught:
         counted(read(path, **SIZES))
-    assert "secret" not in str(refused.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_parts_must_be_alike(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", LOG)
     write(tmp_path / "b.parquet", LOG, reward=None)
-    with pytest.raises(InvalidInput, match=r"b\.parquet has no column 'reward', but .*a\.parquet has"):
+    with refused("part-column-missing"):
         read(tmp_path, **SIZES)
     write(tmp_path / "b.parquet", LOG, state=[str(state) for state in columns(LOG)["state"]])
-    with pytest.raises(InvalidInput, match=r"'state' has another type in .*b\.parquet than in .*a\.parquet"):
+    with refused("part-column-type"):
         read(tmp_path, **SIZES)
 
 
 def test_places_where_nothing_is(tmp_path: Path) -> None:
     for source, says in (
-        (tmp_path / "none.parquet", "There is no file"),
-        (tmp_path, "holds no file that ends in .parquet"),
-        (f"{tmp_path}/*.csv", "holds no file that ends in"),
-        (tmp_path / "none.duckdb", "Say which table"),
-        ("duckdb:SELECT * FROM nowhere", "cannot be answered: Catalog Error"),
-        ("duckdb:SELECT FROM WHERE", "cannot be answered: Parser Error"),
-        (17, "int cannot be read as a table"),
-        (tmp_path / "log.nothing", "There is no file"),
+        (tmp_path / "none.parquet", "file-missing"),
+        (tmp_path, "folder-without-data"),
+        (f"{tmp_path}/*.csv", "folder-without-data"),
+        (tmp_path / "none.duckdb", "table-unsaid"),
+        ("duckdb:SELECT * FROM nowhere", "query-failed"),
+        ("duckdb:SELECT FROM WHERE", "query-failed"),
+        (17, "source-unreadable"),
+        (tmp_path / "log.nothing", "file-missing"),
     ):
-        with pytest.raises(InvalidInput, match=says):
+        with refused(says):
             read(source, **SIZES)
     (tmp_path / "log.odd").touch()
-    with pytest.raises(InvalidInput, match=r"one that ends in .parquet"):
+    with refused("file-suffix"):
         read(tmp_path / "log.odd", **SIZES)
     with pytest.raises(InvalidInput, match=r"nothing to read"):
         read(**SIZES)
@@ -305,14 +304,14 @@ def test_places_where_nothing_is(tmp_path: Path) -> None:
 
 def test_a_query_that_fails_while_it_runs_shows_nothing(tmp_path: Path) -> None:
     query = "duckdb:SELECT 'secret-1' AS user, 0 AS step, CAST('secret' AS INT) AS state, 0 AS action, 0 AS reward"
-    with pytest.raises(ConfideError) as refused:
+    with pytest.raises(ConfideError) as caught:
         counted(read(query, **SIZES))
-    assert "secret" not in str(refused.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_text_needs_a_label_book() -> None:
     options = {**columns(LOG), "state": [f"state {state}" for state in columns(LOG)["state"]]}
-    with pytest.raises(InvalidInput, match=r"Column 'state' of the table must hold numbers. It does not. Give a label"):
+    with refused("column-not-numbers"):
         read(options, **SIZES)
 
 
@@ -325,14 +324,14 @@ def test_rewards_pay_nothing_after_the_end() -> None:
 
 
 def test_sizes_must_be_said() -> None:
-    with pytest.raises(InvalidInput, match=r"How many states there are must be said. Declare --states"):
+    with refused("size-undeclared"):
         read(columns(LOG), actions=2, horizon=4)
 
 
 def test_what_is_declared_has_known_names_which_notebooks_show() -> None:
-    with pytest.raises(UnknownName, match=r"declaration 'sates' is not known. Did you mean 'states'?"):
+    with refused("unknown-name: declaration"):
         read(columns(LOG), sates=3, actions=2, horizon=4)
-    with pytest.raises(InvalidInput, match=r"The horizon must be declared"):
+    with refused("horizon-undeclared"):
         read(columns(LOG), states=3, actions=2)
     shown = list(inspect.signature(read).parameters)
     assert shown == ["sources", *(each.name for each in fields(Declaration))] and "propensity_floor" in shown
@@ -346,6 +345,6 @@ def test_declaration_is_plain() -> None:
 
 def test_a_file_without_a_header_has_its_first_row_quoted_nowhere(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("4711,0,17,23,0.25\n4711,1,17,23,0.5\n")
-    with pytest.raises(FormatError, match=r"Name its 5 columns: --header") as refused:
+    with refused("text-no-header", match="5 columns") as caught:
         read(tmp_path / "log.csv", **SIZES)
-    assert "4711" not in str(refused.value) and "0.25" not in str(refused.value)
+    assert "4711" not in str(caught.value) and "0.25" not in str(caught.value)

@@ -32,6 +32,7 @@ from confide.service.contract.letters import Letter
 from confide.service.device.messages import message
 from confide.service.intermediary.curator import EpisodeBatches
 from tests.mechanisms.laws import Integers, binned, folded, grouped, looks_like, mistaken_laws, noise_law
+from tests.refusals import refused
 
 FALSE_ALARM = 1e-6
 SPEC = Spec(2, 2, 1)
@@ -225,5 +226,5 @@ def test_rows_of_pages_are_skipped_without_node_and_with_a_seed(monkeypatch: pyt
     found, skipped, _ = _audited(**asked, seed=None, confidence=1 - FALSE_ALARM)
     assert set(skipped) == names and "Node 20 or newer is not on the PATH" in skipped["local/k-ary/browser"]
     assert {one.drawn_by for one in found} == {"plain"}
-    with pytest.raises(Exception, match=r"Node must draw the reports of a page\. Got none"):
+    with refused("node-missing"):
         reports(b"", [])

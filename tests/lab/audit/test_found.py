@@ -36,5 +36,5 @@ def test_every_row_is_in_a_group() -> None:
 
 
 def test_a_document_without_a_place_is_refused() -> None:
-    with pytest.raises(ValueError, match="has no place between"):
+    with pytest.raises(ValueError, match="no place between"):
         filled("# The audit\n", FOUND)

@@ -41,7 +41,7 @@ def test_a_mutant_without_its_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "confide").mkdir()
     (tmp_path / "confide" / "noise.py").write_text("scale = 1\n", encoding="utf-8")
     mutant = Mutant("half", "noise.py", "scale = 2", "scale = 1", ())
-    with pytest.raises(SystemExit, match=r"noise.py has 0 places for 'half'\. Mend the table\."):
+    with pytest.raises(SystemExit, match="0 places for 'half'"):
         planted(mutant, tmp_path)
 
 

@@ -13,6 +13,7 @@ from confide.errors import InvalidInput
 from confide.lab.environments import make
 from confide.lab.environments.lower_bound import advantage, shortest_horizon, tree_depth
 from confide.mdp import Model, Policy
+from tests.refusals import refused
 
 Optimal = Callable[[Model], float]
 Value = Callable[[Model, Policy], float]
@@ -137,7 +138,7 @@ def test_delta_stops_shrinking_where_privacy_does_not_matter() -> None:
     # the paper's condition on K is the same as Delta <= 1/(2 sqrt2)
     least = math.ceil(16 / (8 * math.expm1(0.1)) ** 2)
     assert advantage(8, 2, least, 0.1) <= 1 / (2 * math.sqrt(2))
-    with pytest.raises(InvalidInput, match=f"episodes must be at least {least}"):
+    with refused("lower-bound-episodes", match=f"{least}"):
         advantage(8, 2, least - 1, 0.1)
 
 
@@ -217,5 +218,5 @@ def test_climbing_by_hand() -> None:
     assert np.allclose(climb, [[0.2, 0.8, 0, 0], [0.2, 0, 0.8, 0], [0.2, 0, 0, 0.8], [0.2, 0, 0, 0.8]])
     assert np.allclose(rest, [[0.9, 0.1, 0, 0], [0.9, 0, 0.1, 0], [0.9, 0, 0, 0.1], [0, 0.9, 0, 0.1]])
     assert model.rewards[0].tolist() == [[0, 0.3], [0, 0.3], [0, 0.3], [1, 0.3]] and model.horizon == 12
-    with pytest.raises(InvalidInput, match="slip must be between 0 and 1"):
+    with refused("out-of-range: slip"):
         known("climb/4?slip=2")

@@ -15,7 +15,6 @@ from scipy import stats
 from confide import Joint, Local, Shuffle
 from confide.cli import run as command
 from confide.data.privatizers import open_book, respond
-from confide.errors import InvalidInput
 from confide.lab.simulation import batched, prepare, shuffle_loop, simulate
 from confide.lab.simulation.bundles import luck_of
 from confide.lab.simulation.draws import World
@@ -26,6 +25,7 @@ from confide.lab.simulation.streams import Streams, spawn, streams
 from confide.mdp import Policy
 from confide.protocol.design import Design
 from tests.everyday import first_of
+from tests.refusals import refused
 
 # Seeds are fixed. If both sides have one law, a test rejects with this probability.
 FALSE_ALARM = 1e-6
@@ -226,14 +226,14 @@ def test_defaults_and_words() -> None:
 @pytest.mark.parametrize(
     ("choices", "reason"),
     [
-        ({"batch": 10_001}, "batch must be at most the number of episodes, 10,000"),
-        ({"calibration": "paper", "burn_in": 10_001}, "burn_in must be at most"),
-        ({"batch": 100, "schedule": "every"}, "only between batches"),
-        ({"privacy": Joint(1.0), "batch": 100}, "Only trust shuffle takes batch"),
+        ({"batch": 10_001}, "mixing-above-episodes"),
+        ({"calibration": "paper", "burn_in": 10_001}, "mixing-above-episodes"),
+        ({"batch": 100, "schedule": "every"}, "shuffle-schedule"),
+        ({"privacy": Joint(1.0), "batch": 100}, "shuffle-options-without-shuffle"),
     ],
 )
 def test_what_is_refused(choices: dict[str, Any], reason: str) -> None:
-    with pytest.raises(InvalidInput, match=reason):
+    with refused(reason):
         prepare("obi", "random/2x2", **{"privacy": Shuffle(1.0, 1e-6), "horizon": 2, **choices})
 
 

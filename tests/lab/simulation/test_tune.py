@@ -12,6 +12,7 @@ from confide.cli.tune import EXAMPLES
 from confide.errors import FormatError, InvalidInput
 from confide.lab.simulation import Tuning, simulate, tune
 from confide.privacy import Joint, NoPrivacy
+from tests.refusals import refused
 
 
 def test_it_chooses_the_value_of_least_regret() -> None:
@@ -80,9 +81,9 @@ def test_the_choice_is_saved_with_its_command(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InvalidInput, match="at least one value"):
+    with refused("tune-grid-empty"):
         tune("ucrl-vtr", "riverswim-mixture/3", grid=())
-    with pytest.raises(InvalidInput, match="ucbvi has no bonus"):
+    with refused("bonus-scale-unused"):
         tune("ucbvi", "riverswim/3", Joint(1, 1e-6), 500, 2, grid=(0.1, 1.0), horizon=5)
     with pytest.raises(InvalidInput, match="value of bonus_scale"):
         tune("ucrl-vtr", "riverswim-mixture/3", grid=(-1.0,))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from confide import Joint, Local, Shuffle, simulate
-from confide.errors import InvalidInput
 from confide.lab.environments import make
 from confide.lab.staging.rehearsing import SECONDS, batches_of, rehearse
 from confide.service.collector.founding import make_service
+from tests.refusals import refused
 
 WORLD = "riverswim/3"
 
@@ -55,5 +55,5 @@ def test_whoever_waits_longer_loses_more(tmp_path: Path) -> None:
 
 def test_a_world_of_other_sizes_is_refused(tmp_path: Path) -> None:
     contract = make_service(tmp_path / "tea", make(WORLD).spec, Local(4.0), 100).contract()
-    with pytest.raises(InvalidInput, match="world of these sizes"):
+    with refused("rehearsal-world-sizes"):
         rehearse(contract, "riverswim/4")

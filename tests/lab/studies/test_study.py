@@ -22,6 +22,7 @@ from confide.lab.simulation.simulate import run_seed
 from confide.lab.studies import seeds as seeds_module
 from confide.learning.planning.evaluation import optimal_value, policy_value
 from tests.analysis.results.example import example_run
+from tests.refusals import refused
 
 SMALL: dict[str, Any] = {"episodes": 60, "horizon": 3, "engine": "plain", "schedule": "batches:20"}
 LEARNERS = ["ucbvi", "psrl", "ucbvi?bonus=hoeffding"]
@@ -52,7 +53,7 @@ def test_a_list_is_an_axis(done: cf.Study) -> None:
     assert wide.cells[0].label == "(1, 1e-06)-DP, joint, episodes 10, horizon 2, tight"
     with pytest.raises(InvalidInput, match="same values"):
         cf.Study(["ucbvi", "ucbvi"], "riverswim/3")
-    with pytest.raises(InvalidInput, match="at least one value"):
+    with refused("study-axis-empty"):
         cf.Study([], "riverswim/3")
 
 
@@ -166,7 +167,7 @@ def test_pictures_have_a_panel_for_each_world(done: cf.Study, tmp_path: Path) ->
     assert [each.get_title(loc="left") for each in axes] == ["riverswim/3", "chain/3"]
     assert [len(each.lines) for each in axes] == [3, 3] and (tmp_path / "study.svg").is_file()
     assert [each.get_title(loc="left") for each in done.plot(facet="learner")] == LEARNERS
-    with pytest.raises(InvalidInput, match="axis of the study"):
+    with refused("study-facet"):
         done.plot(facet="colour")
 
 
@@ -177,13 +178,13 @@ def test_comparisons_are_paired_on_shared_seeds_and_corrected(done: cf.Study) ->
     }
     assert all(each.adjusted is not None and each.p is not None and each.adjusted >= each.p for each in found)
     assert {each.test for each in done.compare("ucbvi", "psrl", paired=False)} == {"Welch's t-test"}
-    with pytest.raises(InvalidInput, match="two values of one axis"):
+    with refused("study-compare-values"):
         done.compare("ucbvi", "chain/3")
 
 
 def test_python_hears_what_the_command_says(capsys: pytest.CaptureFixture[str]) -> None:
     few = {"episodes": 100, "horizon": 3, "seeds": 1}
-    with pytest.warns(NoiseWarning, match="the noise drowns what 100 episodes can show"):
+    with pytest.warns(NoiseWarning, match="100 episodes"):
         cf.simulate("ucbvi", "riverswim/3", cf.Joint(0.1, 1e-6), **few)
     with pytest.warns(NoiseWarning, match="drowns"):
         cf.Study("ucbvi", "riverswim/3", [cf.Joint(0.1, 1e-6), cf.NoPrivacy()], **few).run()

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from confide.errors import InvalidInput
 from confide.learning import learners
 from confide.learning.learners import Context, State, TabularLearner
 from confide.learning.planning.standard_errors import RATE, START
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import Guarantee
 from confide.protocol.releases.release import BATCHES, NO_NOISE, PEOPLES, CountRelease, Counts, Noise, Radius
+from tests.refusals import refused
 
 TOTAL = 10_000
 SIZES = {"states": 4, "actions": 3, "horizon": 5}
@@ -324,7 +324,7 @@ def test_scouts_are_few_and_never_stop_coming() -> None:
 def test_a_scale_that_would_do_nothing_is_refused() -> None:
     spec = Spec(dynamics=STATIONARY, **SIZES)
     for name, options in (("ucbvi", {}), ("obi", {}), ("psrl", {}), ("po", {})):
-        with pytest.raises(InvalidInput, match=r"bonus_scale must be left out.*Got 0.5.*sound"):
+        with refused("bonus-scale-unused", match="Got 0.5.*sound"):
             tight(name, **options).begin(Context(spec, TOTAL, bonus_scale=0.5), np.random.default_rng(0))
     for name, options in (("ucbvi", {"bonus": "private"}), ("obi", {"bonus": "paper"}), ("po", {"steps": "paper"})):
         tight(name, **options).begin(Context(spec, TOTAL, bonus_scale=0.5), np.random.default_rng(0))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.errors import InvalidInput
 from confide.learning.planning import occupancy, optimal, optimal_value, policy_value, policy_values
 from confide.mdp import PER_STEP, STATIONARY, Model, Policy
+from tests.refusals import refused
 
 from .test_induction import random_model
 
@@ -75,5 +75,5 @@ def test_nobody_beats_the_optimum() -> None:
 def test_a_policy_of_other_sizes_is_refused() -> None:
     model = random_model(np.random.default_rng(13), 3, 2, 4, STATIONARY)
     for function in (policy_value, policy_values, occupancy):
-        with pytest.raises(InvalidInput, match="policy must be of shape"):
+        with refused("wrong-shape: policy"):
             function(model, Policy.uniform(4, 3, 5))

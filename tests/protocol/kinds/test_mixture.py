@@ -12,6 +12,7 @@ from confide.errors import FormatError, InvalidInput, PrivacyError
 from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion
+from tests.refusals import refused
 
 RANGES = np.array([2.0, 1.0, 0.0])
 VALUES = np.array([[2.5, 1.0], [2.0, 0.5], [1.0, 0.25], [0.0, 0.0]])
@@ -61,18 +62,18 @@ def test_bytes_of_another_form_or_none_are_refused() -> None:
 @pytest.mark.parametrize(
     ("row", "value", "error", "said"),
     [
-        (1, 2.001, PrivacyError, r"in \[0, 2\] after step 1"),
-        (2, 1.001, PrivacyError, r"in \[0, 1\] after step 2"),
-        (2, -0.1, PrivacyError, "after step 2"),
-        (3, 0.1, PrivacyError, r"in \[0, 0\] after step 3"),
-        (1, math.nan, InvalidInput, "finite"),
-        (1, math.inf, InvalidInput, "finite"),
+        (1, 2.001, PrivacyError, "values-out-of-range"),
+        (2, 1.001, PrivacyError, "values-out-of-range"),
+        (2, -0.1, PrivacyError, "values-out-of-range"),
+        (3, 0.1, PrivacyError, "values-out-of-range"),
+        (1, math.nan, InvalidInput, "not-finite: values"),
+        (1, math.inf, InvalidInput, "not-finite: values"),
     ],
 )
 def test_a_server_cannot_ask_with_values_out_of_range(row: int, value: float, error: type, said: str) -> None:
     values = VALUES.copy()
     values[row, 1] = value
-    with pytest.raises(error, match=said):
+    with refused(said):
         MixtureQuestion(form(), values)
     forged = msgpack.packb(["confide.mixture-question/1", form().digest, values.astype("<f8").tobytes()])
     with pytest.raises((error, FormatError)):
@@ -118,7 +119,7 @@ def test_a_form_survives_its_bytes_and_is_priced_alike(model: str, even: bool) -
     question = MixtureQuestion(one, VALUES)
     assert again.member(question) is question and again.member_for(question) is question
     for bad in (b"", one.to_bytes()[:-1], one.to_bytes() + b"x", CountQuestion(SPEC).to_bytes()):
-        with pytest.raises(FormatError, match="not a form of question"):
+        with refused("mixture-form-unreadable"):
             MixtureForm.from_bytes(bad)
 
 
@@ -131,17 +132,17 @@ def test_a_member_is_a_question_of_the_family() -> None:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: MixtureForm(Spec(2, 2, 1), MixtureFeatures.one_hot(2, 2), np.zeros(1)), "no next state"),
-        (lambda: MixtureForm(SPEC, MixtureFeatures.one_hot(3, 2), RANGES), "features must be for"),
-        (lambda: MixtureForm(SPEC, MixtureFeatures.one_hot(2, 2), RANGES[:2]), r"of shape \(3,\)"),
-        (lambda: MixtureForm(SPEC, MixtureFeatures.one_hot(2, 2), -RANGES), "at least 0"),
-        (lambda: form("half"), "scaling 'half' is not known"),
+        (lambda: MixtureForm(Spec(2, 2, 1), MixtureFeatures.one_hot(2, 2), np.zeros(1)), "mixture-horizon"),
+        (lambda: MixtureForm(SPEC, MixtureFeatures.one_hot(3, 2), RANGES), "mixture-features-of-other-sizes"),
+        (lambda: MixtureForm(SPEC, MixtureFeatures.one_hot(2, 2), RANGES[:2]), "wrong-shape: ranges"),
+        (lambda: MixtureForm(SPEC, MixtureFeatures.one_hot(2, 2), -RANGES), "ranges-negative"),
+        (lambda: form("half"), "unknown-name: scaling"),
         (
             lambda: MixtureForm(Spec(5000, 20, 10), MixtureFeatures.one_hot(5000, 20), np.zeros(10)),
-            "60,000.0 GB",
+            "features-too-large",
         ),
     ],
 )
 def test_bad_forms_are_refused(build: object, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+    with refused(said):
         build()  # type: ignore[operator]

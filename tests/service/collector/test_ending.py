@@ -18,6 +18,7 @@ from confide.service.collector.ending import delete, end, succeed
 from confide.service.collector.founding import make_service
 from confide.service.collector.store import CollectorStore
 from confide.service.contract.folder import Folder
+from tests.refusals import refused
 from tests.service.contract.example import PRIVATE, contract, design, letter
 
 from .services import Lessons, folder_of, running, wait_for
@@ -91,7 +92,7 @@ def test_a_running_service_is_ended_and_names_what_follows(tmp_path: Path) -> No
 def test_a_weaker_successor_is_refused(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "tea")
     weaker = folder_of(tmp_path / "weaker", contract(design(Local(5.0))))
-    with pytest.raises(InvalidInput, match="promises less: its epsilon is 5 instead of 4"):
+    with refused("successor-weaker", match="epsilon is 5"):
         succeed(folder, weaker)
     with pytest.raises(InvalidInput, match="follow itself"):
         succeed(folder, folder)

@@ -18,6 +18,7 @@ from confide.service.collector.app import Collector
 from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.store import CollectorStore
 from confide.service.contract.folder import Folder
+from tests.refusals import refused
 from tests.service.contract.example import PRIVATE, contract
 from tests.service.intermediary import offices
 from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
@@ -113,7 +114,7 @@ def test_a_damaged_database_is_one_sentence(
     else:
         path.write_bytes(whole[: int(len(whole) * float(share))])
     before = files(served.path)
-    with pytest.raises(FormatError, match="is damaged or cut off"):
+    with refused("database-damaged"):
         Collector(served)
     for command in (["service", "check", str(served.path)], ["service", "end", str(served.path)]):
         assert run(command) == 2

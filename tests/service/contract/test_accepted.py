@@ -23,7 +23,7 @@ from tests.service.intermediary.offices import contract_of, shuffle_design
 from .example import PRIVATE, contract, design
 from .hostile import by_the_number_of_bits, trusting, unsound, written
 
-REFUSED = "not in the table of what is accepted"
+REFUSED = "what is accepted"
 
 
 @pytest.mark.parametrize("name", unsound())
@@ -37,7 +37,7 @@ def test_no_combination_that_is_not_in_the_table_makes_a_contract() -> None:
 
     for each in combinations():
         if row_of(each) not in rows():
-            with pytest.raises(FormatError, match=rf"{REFUSED}|its table would have more than"):
+            with pytest.raises(FormatError, match=f"{REFUSED}|its table would"):
                 Contract.from_bytes(written(each))
 
 

@@ -15,6 +15,7 @@ from confide.protocol.releases import Report
 from confide.service.contract import Letter
 from confide.service.device import Device, FileStore, MemoryStore, Notice
 from confide.service.device.sending import patience
+from tests.refusals import refused
 from tests.service.contract.example import contract, design
 
 from .services import Fake, serving
@@ -250,7 +251,7 @@ def test_an_answer_that_was_cut_off_is_no_answer(fake: Fake) -> None:
     assert notices.kinds() == ["offline"]
 
 
-def refused(device: Device, notices: Notices, words: str) -> None:
+def not_refreshed(device: Device, notices: Notices, words: str) -> None:
     assert not device.refresh()
     assert notices.kinds()[-1] == "refused" and words in notices[-1].text
 
@@ -259,11 +260,11 @@ def test_it_follows_only_what_is_signed(fake: Fake) -> None:
     notices = Notices()
     device = join(fake, notices=notices)
     fake.open_round(2, action=0, private=bytes(32))
-    refused(device, notices, "signature")
+    not_refreshed(device, notices, "signature")
     fake.heads.pop()
     signed = fake.open_round(2, action=0)
     fake.pages[f"/v1/policies/{signed.head.policy}"] += b"\x00"
-    refused(device, notices, "another policy")
+    not_refreshed(device, notices, "another policy")
     assert device.begin().act(0) == 1  # the last good one
     fake.pages[f"/v1/policies/{signed.head.policy}"] = fake.pages[f"/v1/policies/{signed.head.policy}"][:-1]
     assert device.refresh() and device.begin().act(0) == 0
@@ -276,14 +277,14 @@ def test_rounds_go_forward_only_and_have_one_head(fake: Fake) -> None:
     fake.open_round(2)
     assert device.refresh()
     fake.pages["/v1/rounds/current"] = first
-    refused(device, notices, "went back")
+    not_refreshed(device, notices, "went back")
     fake.heads.pop()
     fake.open_round(2, action=0)
-    refused(device, notices, "two different heads")
+    not_refreshed(device, notices, "two different heads")
     fake.open_round(3, previous="f" * 64)
-    refused(device, notices, "does not follow")
+    not_refreshed(device, notices, "does not follow")
     fake.open_round(4, contract="f" * 64)
-    refused(device, notices, "another contract")
+    not_refreshed(device, notices, "another contract")
 
 
 def test_a_witness_shows_that_devices_are_treated_differently(fake: Fake) -> None:
@@ -294,7 +295,7 @@ def test_a_witness_shows_that_devices_are_treated_differently(fake: Fake) -> Non
         assert device.refresh()
         witness.open_round(2, action=0)
         fake.open_round(2, action=1)
-        refused(device, notices, "witness")
+        not_refreshed(device, notices, "witness")
 
 
 def test_only_the_pinned_contract_is_joined(fake: Fake) -> None:
@@ -406,9 +407,8 @@ def test_plain_http_is_for_this_machine_only() -> None:
 
 
 def test_a_promise_is_no_address() -> None:
-    from confide.errors import InvalidInput
 
-    with pytest.raises(InvalidInput, match="A service has an address such as https://tea"):
+    with refused("service-address-form"):
         Device.join(Joint(epsilon=1, delta=1e-6), store=MemoryStore())  # type: ignore[arg-type]
 
 

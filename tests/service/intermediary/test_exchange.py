@@ -18,6 +18,7 @@ from confide.service.contract.exchange import PeerHeads, Restored
 from confide.service.contract.signing import Behind
 from confide.service.intermediary import BatchManager
 from confide.service.intermediary.store import NotYet
+from tests.refusals import refused
 from tests.service.contract.example import PRIVATE
 
 from .offices import (
@@ -147,9 +148,9 @@ def test_a_part_in_between_that_is_behind_ends(tmp_path: Path, made: Contract) -
     restored = office_of(backup, made, clock, begin=False)
     restored.begin()
     nonce = restored.exchange(PeerHeads()).nonce
-    with pytest.raises(Restored, match="older copy was restored"):
+    with refused("store-restored"):
         restored.exchange(PeerHeads(third, newest(office)).signed(PRIVATE, nonce))
-    with pytest.raises(Restored, match="older copy was restored"):
+    with refused("store-restored"):
         restored.exchange(PeerHeads(closing=newest(office)))  # whoever shows it: it is under our own signature
     assert not restored.confirmed and not restored.step()
 
@@ -231,7 +232,7 @@ def test_tables_of_another_version_are_refused(tmp_path: Path, made: Contract) -
     with sqlite3.connect(tmp_path / f"{office.about.role}.db") as connection:
         connection.execute("UPDATE desk SET version = 9")
     connection.close()
-    with pytest.raises(FormatError, match="another contract or version"):
+    with refused("database-not-ours"):
         office_of(tmp_path, made, clock, begin=False).begin()
 
 
@@ -309,7 +310,7 @@ def test_a_collector_believes_its_own_memory_of_what_came_before(line: Line, tmp
     line.manager = office_of(tmp_path / "other", line.contract, SetClock(), begin=False)
     line.manager.begin()
     line.manager.exchange = lambda shown: _answered(line.manager, shown)  # type: ignore[method-assign]
-    with pytest.raises(Behind, match="went back from closing 1"):
+    with refused("chain-went-back", match="closing 1"):
         line.look()
     assert "went back" in line.client.trouble
     line.manager.confirmed = True
@@ -356,7 +357,7 @@ def test_a_collector_that_is_behind_ends(line: Line, tmp_path: Path) -> None:
     line.store.close()
     line.store = CollectorStore(f"sqlite:///{backup / 'collector.db'}", line.contract)
     line.client = IntermediaryClient(line.store, "http://127.0.0.1:1", PRIVATE)
-    with pytest.raises(Restored, match="collector's database does not hold round 2"):
+    with refused("store-restored", match="round 2"):
         line.look()
     assert "older copy" in line.client.trouble
 
