@@ -133,11 +133,20 @@ def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> 
         click.echo(
             f"worth {plain_number(findings['value'])} {each(unit)}; current practice {plain_number(practice['value'])}"
         )
+        for line in resting_lines(findings):
+            click.echo(line)
         if promise is not None:
             click.echo(f"promise: {promise}, which hides {promise.unit}")
         if not gain["sure"] and findings.get("needed_to_be_sure") is not None:
             needed = plain_number(findings["needed_to_be_sure"])
             click.echo(f"to be sure, if it is as good as it looks: about {needed} {plural(unit)}")
+
+
+def resting_lines(findings: dict[str, Any]) -> list[str]:
+    """Lines about what a value rests on, and which checks of that were made."""
+    lines = [f"rests on: {line}" for line in findings.get("assumes") or []]
+    lines += [f"{'checked' if check['passed'] else 'ALARM'}: {check['said']}" for check in findings.get("checks") or []]
+    return lines
 
 
 def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str]:

@@ -67,6 +67,9 @@ def test_json_is_one_object(log: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "coverage",
         "needed",
         "needed_to_be_sure",
+        "assumes",
+        "checks",
+        "ended",
         "power",
     }
     assert set(document) == worth | {"users", "certificate"}

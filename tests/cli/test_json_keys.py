@@ -83,6 +83,7 @@ def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:
         "coverage",
         "needed",
         "power",
+        "ended",
         "needed_to_be_sure",
     ]
 

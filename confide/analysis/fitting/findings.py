@@ -16,6 +16,7 @@ from ...learning.planning.logged import noise_deviation
 from ...learning.planning.ope import Evidence, difference
 from ...mdp.knowledge import Knowledge
 from ...protocol.releases import CountRelease
+from .assumed import resting_on
 from .differences import differences
 from .forecast import people_needed
 from .plan import STARTS
@@ -121,7 +122,8 @@ def findings(
     alone: the same for the table by itself, run by a machine that plays estimated shares where people would go on as now.
     practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`);
     needed_to_be_sure: by how many people, if not. Each interval alone holds with `confidence`. differences: where the
-    policy leaves current practice, by numbers of states and actions. Then what `prospects` adds: coverage and power.
+    policy leaves current practice, by numbers of states and actions.
+    assumes, ended, checks: what values rest on (`assumed`). Then what `prospects` adds: coverage and power.
     """
     learner, scale, knowledge, units = task
     lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
@@ -130,10 +132,11 @@ def findings(
     if evidence is None:
         return summary
     in_units = in_people_units(units, knowledge.spec.horizon)
-    judged = {**summary, **judgement(evidence, learned, in_units)}
+    chosen = getattr(learned, "extended", learned.policy)
+    judged = {**summary, **judgement(evidence, learned, in_units), **resting_on(release, evidence, chosen)}
     if on_judged is not None:
         on_judged(judged)
-    changed = differences(evidence, getattr(learned, "extended", learned.policy), release, in_units)
+    changed = differences(evidence, chosen, release, in_units)
     return {
         **judged,
         "differences": [change.as_json() for change in changed],

@@ -28,6 +28,7 @@ from ...mdp.critic import VectorPolicy
 from ...protocol.kinds.gram import VALUE, GramRelease, release_from_bytes
 from ...protocol.kinds.worth import WorthRelease, worth_from_bytes
 from ...validation import Json
+from .assumed import STATES_TELL
 from .findings import in_people_units
 from .learning import LearningResult
 
@@ -113,4 +114,6 @@ def _findings(
         "recommended": more.sure(),
         "confidence": CONFIDENCE,
         "linear": True,
+        "assumes": [STATES_TELL],
+        "checks": [],
     }

@@ -358,6 +358,7 @@ def assumptions(data: Dataset) -> list[str]:
         f"{people}, of at most {horizon} step{'' if horizon == 1 else 's'}; chained steps, {rewards}: checked on every row",
         public,
         f"{_charged_once(data)}; the curator keeps the data to itself",
+        "of values, not of privacy: the recorded state tells all that matters for what follows, and for what practice did",
     ]
 
 

@@ -96,10 +96,16 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
         sentence += _people(findings, units) + _power(findings, unit)
     colour = "yes" if gain["sure"] else "no"
     return (
-        f'<header class="{colour}"><h1>{headline}</h1><p>{sentence}{_carried(findings, units)}</p>'
+        f'<header class="{colour}"><h1>{headline}</h1><p>{sentence}{_resting(findings)}{_carried(findings, units)}</p>'
         f'<p class="soft">Learned from {people:,} {units}, under the {word("promise", "promise")} {escape(str(promise))}.</p>'
         "</header>"
     )
+
+
+def _resting(findings: dict[str, Any]) -> str:
+    """What the verdict rests on, and the checks that were made, in sentences."""
+    lines = [*(findings.get("assumes") or []), *(check["said"] for check in findings.get("checks") or [])]
+    return "".join(f" {escape(line[0].upper() + line[1:])}." for line in lines)
 
 
 def _power(findings: dict[str, Any], unit: str) -> str:

@@ -51,7 +51,8 @@ def card(fit: Fit) -> dict[str, Any]:
             for name in ("value", "low", "high", "practice", "gain", "recommended", "confidence", "power")
         },
         "coverage": findings.get("coverage"),
-        "assumes": list(certificate.assumptions),
+        "assumes": [*(findings.get("assumes") or []), *certificate.assumptions],
+        "checks": findings.get("checks") or [],
         "limits": [*([declared["limits"]] if declared.get("limits") else []), *LIMITS],
         "version": certificate.versions.get("confide"),
     }

@@ -140,6 +140,9 @@ class Fit:
             "coverage",
             "needed",
             "power",
+            "assumes",
+            "checks",
+            "ended",
         )
         findings = {name: self.findings.get(name) for name in (*names, "needed_to_be_sure")}
         return {**findings, "users": self.users, "certificate": self.certificate.as_json()}

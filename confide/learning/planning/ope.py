@@ -167,6 +167,14 @@ def _summed(evidence: Evidence, lean: _Lean) -> Difference:
     return Difference(value, luck, noise, 0.0)
 
 
+def misfit(evidence: Evidence, policy: Policy | Array) -> float | None:
+    """By how much the model is wrong about what people earned, 0 if that may be chance; None where that cannot be seen."""
+    model = evidence.model
+    if len(model.rows) > 1 or model.knowledge.spec.horizon == 1:
+        return None
+    return _misfit(evidence, _Lean.of(model, extended(model, policy), SPREADS * evidence.practice.spread))
+
+
 def _misfit(evidence: Evidence, lean: _Lean) -> float:
     """By how much the second sum of the module is wrong, as held against what people earned; 0 if that may be chance.
 

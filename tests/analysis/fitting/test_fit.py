@@ -85,6 +85,9 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
         "needed",
         "power",
         "needed_to_be_sure",
+        "assumes",
+        "checks",
+        "ended",
         "users",
         "certificate",
     }

@@ -1,0 +1,82 @@
+"""What a stated value rests on: the assumption about states, how episodes ended, and which checks were made.
+
+None of it concerns privacy: guarantees hold whatever states leave out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...learning.planning.logged import LoggedModel
+from ...learning.planning.ope import Evidence, misfit
+from ...mdp.knowledge import Knowledge
+from ...protocol.kinds.counts import DROPPED, TRANSITIONS
+from ...protocol.releases import CountRelease
+from ..reporting.numbers import written
+
+STATES_TELL = (
+    "values hold if the recorded state tells all that matters for what follows, and for what practice did; the guarantee holds "
+    "without that"
+)
+"""The assumption of every value that is computed from a table of states."""
+
+CONFIDENCE, DEVIATIONS = 0.95, 1.96
+"""Of the interval of how many episodes ended."""
+
+PRACTICE = "practice"
+"""The name of the check of the table against what people earned."""
+
+
+def resting_on(release: CountRelease, evidence: Evidence, policy: Any) -> dict[str, Any]:
+    """`assumes`, `ended` and `checks`: the assumptions in sentences, how many episodes ended early, and what was checked."""
+    knowledge = evidence.model.knowledge
+    ended = ended_early(release, evidence.model)
+    taken = [] if ended is None else [ended_said(ended, knowledge)]
+    return {"assumes": [STATES_TELL, *taken], "ended": ended, "checks": checks(evidence, policy)}
+
+
+def ended_early(release: CountRelease, model: LoggedModel) -> dict[str, Any] | None:
+    """About how many episodes came to their end, with an interval for the noise; None where none can, or where it was not asked.
+
+    `before`: the step before whose transition they ended, the horizon where moves of the last step are not told apart. The count is
+    a sum of released cells, so it costs nothing; cells under a budget are divided by the share that it lets through.
+    """
+    knowledge = model.knowledge
+    spec, end = knowledge.spec, knowledge.end
+    if end is None or spec.horizon == 1 or TRANSITIONS not in release.question.parts:
+        return None
+    tables = release.counts.transitions[..., end]  # (L, S, A)
+    early = len(tables) - 1 if spec.layers > 1 and len(tables) == spec.horizon else len(tables)
+    possible = np.asarray(knowledge.support[..., end] & knowledge.acting)
+    each = np.where(possible, 1 / model.counted, 0.0)
+    deviation = math.sqrt(early * float((each**2).sum()) * release.noise.transitions)
+    count = float((tables[:early] * each).sum())
+    low, value, high = (
+        min(max(bound, 0.0), float(release.users))
+        for bound in (count - DEVIATIONS * deviation, count, count + DEVIATIONS * deviation)
+    )
+    strictly = spec.layers > 1 or release.question.last == DROPPED
+    return {"value": value, "low": low, "high": high, "confidence": CONFIDENCE, "before_last": strictly}
+
+
+def ended_said(ended: dict[str, Any], knowledge: Knowledge) -> str:
+    """How many episodes ended, and what that was taken for, in a sentence."""
+    when = "before their last step" if ended["before_last"] else "by their last step"
+    count, low, high = (written(round(ended[key])) for key in ("value", "low", "high"))
+    return (
+        f"about {count} episodes ({low} to {high}, by the noise) came to their end {when}; an episode that stops is taken to have "
+        "ended, with nothing paid afterwards, and not to be lost"
+    )
+
+
+def checks(evidence: Evidence, policy: Any) -> list[dict[str, Any]]:
+    """The checks that were made of the assumption: `name`, `passed`, and what that means (`said`)."""
+    wrong = misfit(evidence, policy)
+    if wrong is None:
+        return []
+    said = "what the table says that people earned agrees with what they earned"
+    failed = "what the table says that people earned differs from what they earned by more than chance: the interval was widened"
+    return [{"name": PRACTICE, "passed": wrong == 0.0, "said": said if wrong == 0.0 else failed}]
