@@ -118,10 +118,10 @@ def test_every_published_name_is_a_learner_with_its_calibration(name: str) -> No
         burn_in = {"burn_in": 40_000} if trust == "shuffle" else {}
         printed = complete(Choices.of(f"{name}/paper", world, promise, episodes=100_000, horizon=3, **burn_in))
         assert printed.calibration == "paper" and printed.design.calibration == "paper"
-    refused = {"joint": cf.Local(2), "local": cf.Shuffle(1, 1e-6)}.get(trust, cf.Joint(2, 1e-6))
-    if refused.trust not in found.trusts:
+    other = {"joint": cf.Local(2), "local": cf.Shuffle(1, 1e-6)}.get(trust, cf.Joint(2, 1e-6))
+    if other.trust not in found.trusts:
         with refused("baseline-trust"):
-            complete(Choices.of(name, world, refused, horizon=3))
+            complete(Choices.of(name, world, other, horizon=3))
 
 
 def test_an_address_and_a_choice_must_not_differ() -> None:
