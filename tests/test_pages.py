@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from confide.lab.experiments.catalogue import catalogue
-from confide.lab.experiments.publishing import read_data
+from confide.lab.experiments.part import PAPER
+from confide.lab.experiments.publishing import missing_pictures, read_data
 from tools.pages import DOCUMENTS, PAGES, filled, folders, stale
 
 SLOW = {"ours/claimed-and-true"}
@@ -39,6 +41,16 @@ def test_a_table_that_was_made_of_other_data_is_noticed(tmp_path: Path) -> None:
     table = folder / "table.md"
     table.write_text(table.read_text().replace(" to ", " up to ", 1))
     assert list(stale(address, tmp_path)) == [table]
+
+
+def test_pages_have_their_pictures() -> None:
+    """In a clone too: git knows every picture that a page at paper scale shows."""
+    assert [path for path in missing_pictures(PAGES) if path.parent.name == PAPER] == []
+    shown = {path for path in PAGES.rglob("*.svg") if path.parent.name == PAPER}
+    ignored = subprocess.run(
+        ["git", "check-ignore", *sorted(map(str, shown))], capture_output=True, text=True, check=False, cwd=PAGES
+    )
+    assert ignored.returncode in (1, 128), f"git ignores {ignored.stdout}"  # 128 where there is no repository
 
 
 def test_documents_have_the_tables_of_the_pages() -> None:

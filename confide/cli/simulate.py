@@ -68,7 +68,7 @@ Examples:
 @click.option(
     "--printing",
     default="",
-    help="With paper: another printing of the noise, where a paper has two: proof, for gaussian.",
+    help="With paper: another printing of the noise: proof (gaussian), natural-log (tree-laplace), prop-14 (bounded).",
 )
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
 @click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own, such as alpha=3.")

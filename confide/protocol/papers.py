@@ -4,7 +4,8 @@
 formulas with the noise raised until the claim is true. Sources: private-ucb: Chowdhury and Zhou, *Differentially
 Private Regret Minimization in Episodic MDPs*, Lemmas 3 and 4. ldp-obi, ldp-psrl: Garcelon, Perchet, Pike-Burke,
 Pirotta, *Local Differential Privacy for Regret Minimization in RL*, Theorem 7, Propositions 8 and 10 to 13, Appendix
-G. pucb: Vietri, Balle, Krishnamurthy, Wu, *Private RL with PAC and Regret Guarantees*. offline: Qiao and Wang,
+G. pucb: Vietri, Balle, Krishnamurthy, Wu, *Private RL with PAC and Regret Guarantees*. dp-ucbvi: Qiao and
+Wang, *Near-Optimal Differentially Private RL*. offline: Qiao and Wang,
 *Offline RL with Differential Privacy*, Section 3.
 """
 
@@ -13,23 +14,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..privacy import Guarantee, Mechanism
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
-from . import shuffled_obi
+from . import paper_radii, shuffled_obi
+from .paper_radii import Array, Radii
 
 if TYPE_CHECKING:
     from .design import Design, Request
-
-Array = NDArray[np.float64]
-Radii = Callable[[Spec, float, Array, int, float], Array]
 
 
 @dataclass(frozen=True)
@@ -65,109 +64,20 @@ def _epsilon(guarantee: Guarantee) -> float:
     return guarantee.epsilon
 
 
-def _same(first: Array, second: Array, rows: Array) -> Array:
-    """Radii in order: visits, rewards, squares all `first`, transitions `second`, rows."""
-    return np.stack(np.broadcast_arrays(first, first, first, second, rows), axis=-1)
+def _offline_sigma(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
+    """Lemma 2.6 for l2 sensitivity sqrt(4H): sigma^2 = 4H/(2 rho); for (epsilon, delta) sigma = sqrt(4H 2 ln(1.25/delta))/epsilon.
 
-
-def _logs(spec: Spec, statements: float, failure: float | Array) -> tuple[Array, Array]:
-    """log(statements S A/failure) and log(statements S^2 A/failure)."""
-    pairs = np.asarray(statements * spec.states * spec.actions / failure)
-    return np.log(pairs), np.log(pairs * spec.states)
-
-
-def _at(users: Array, failure: float) -> Array:
-    """The failure probability that the paper gives to episode k = users + 1: 3 delta/(2 pi^2 k^2)."""
-    return np.asarray(3 * failure / (2 * np.pi**2 * (users + 1) ** 2))
-
-
-def _ucb_radii(growth: Callable[[int], float]) -> Radii:
-    """E_1, E_2 = scale sqrt(8 growth(K) log(6 S A T/delta)): true for all episodes at once, so K, not k, enters."""
-
-    def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-        first, second = _logs(spec, 6 * episodes * spec.horizon, failure)
-        visits, transitions = (noise * np.sqrt(8 * growth(episodes) * log) for log in (first, second))
-        return _same(
-            np.full_like(users, visits),
-            np.full_like(users, transitions),
-            np.full_like(users, transitions * spec.states),
+    The second is stated for epsilons and deltas below 1.
+    """
+    if guarantee.rho is not None:
+        return math.sqrt(2 * spec.horizon / guarantee.rho)
+    epsilon = _epsilon(guarantee)
+    if epsilon >= 1:
+        raise InvalidInput(
+            "paper-needs-small-epsilon",
+            f"Lemma 2.6 is stated for epsilon below 1. Got {epsilon:g}. Give rho, a smaller epsilon, or use sound or tight.",
         )
-
-    return radii
-
-
-def _pucb(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """E = (3H/epsilon) log((2 S A H + H A S^2)/beta) log2(K)^(5/2), for every count; in terms of the scale, which has
-    one log2(K) of them.
-    """
-    statements = spec.horizon * spec.states * spec.actions * (2 + spec.states)
-    error = noise * math.log(statements / failure) * max(math.log2(episodes), 1.0) ** 1.5
-    return _same(np.full_like(users, error), np.full_like(users, error), np.full_like(users, error * spec.states))
-
-
-def _offline_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """E_epsilon/2 = b log(4 H S^2 A/delta): the paper gives its order, H/epsilon; this is the tail of Laplace noise."""
-    _, second = _logs(spec, 4 * spec.horizon, failure)
-    half = np.full_like(users, noise * second)
-    return _same(half, half, 2 * half)
-
-
-def _offline(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """E_rho/2 for E_rho = 4 sqrt(H log(4 H S^2 A/delta)/rho): by equation (4) no count is off by more than that.
-
-    In terms of sigma it is sigma sqrt(2 log(4 H S^2 A/delta)). A row of the program (3) is off by E_rho, not by S counts.
-    """
-    _, second = _logs(spec, 4 * spec.horizon, failure)
-    half = np.full_like(users, noise * np.sqrt(2 * second))
-    return _same(half, half, 2 * half)
-
-
-def _ldp_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """The radii of Proposition 8, for Laplace noise."""
-    first, second = _logs(spec, 6, _at(users, failure))
-    visits = np.maximum(np.sqrt(users + 1), first) * np.sqrt(8 * first) * noise
-    rows = np.maximum(np.sqrt((users + 1) * spec.states), second) * np.sqrt(8 * second) * noise
-    return _same(visits, rows / math.sqrt(spec.states), rows)
-
-
-def _ldp_psrl(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """The radii in the priors (103)-(107): with K, not k, and delta as it is. (103) has the width of a whole row."""
-    first, second = _logs(spec, 6, failure)
-    visits = np.maximum(math.sqrt(episodes), first) * np.sqrt(8 * first) * noise
-    rows = np.maximum(math.sqrt(episodes * spec.states), second) * np.sqrt(8 * second) * noise
-    return _same(
-        np.full_like(users, visits), np.full_like(users, rows / math.sqrt(spec.states)), np.full_like(users, rows)
-    )
-
-
-def _ldp_gaussian(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """Proposition 11 as printed: one logarithm, ln(6 S A/delta), for all four."""
-    first, _ = _logs(spec, 6, _at(users, failure))
-    visits = noise * np.sqrt(users * first)
-    return _same(np.maximum(visits, 1.0), np.maximum(visits, 1.0), np.maximum(visits * math.sqrt(spec.states), 1.0))
-
-
-def _true_gaussian(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """Proposition 11 made true for the Gaussian tail: a factor 2 inside the root, and S^2 A statements about transitions."""
-    first, second = _logs(spec, 6, _at(users, failure))
-    visits, transitions = (np.maximum(noise * np.sqrt(2 * users * log), 1.0) for log in (first, second))
-    return _same(visits, transitions, transitions * math.sqrt(spec.states))
-
-
-def _ldp_bounded(widened: Callable[[Spec], float]) -> Radii:
-    """Proposition 15 for noise of radius R, `widened` times as large in transitions."""
-
-    def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-        first, second = _logs(spec, 6, _at(users, failure))
-        visits, transitions = noise * np.sqrt(2 * users * first), widened(spec) * noise * np.sqrt(2 * users * second)
-        return _same(visits, transitions, transitions * math.sqrt(spec.states))
-
-    return radii
-
-
-def transitions_widened(spec: Spec) -> float:
-    """R_2/R_1 of Algorithm 6: sqrt(S)."""
-    return math.sqrt(spec.states)
+    return math.sqrt(8 * spec.horizon * math.log(1.25 / guarantee.delta)) / epsilon
 
 
 def _bounded_radius(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
@@ -177,18 +87,6 @@ def _bounded_radius(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
             "bounded-needs-delta", "Bounded noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise."
         )
     return math.sqrt(spec.states * spec.actions * math.log(1 / guarantee.delta)) / _epsilon(guarantee)
-
-
-def _ldp_response(length: Callable[[float], float], sides: int) -> Radii:
-    """Proposition 13; `length` is the width of the interval a de-biased bit lies in, for Hoeffding's inequality."""
-
-    def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-        first, second = _logs(spec, 4 * sides, _at(users, failure))
-        root = length(noise) * np.sqrt(users * spec.horizon / 2)
-        visits, transitions = root * np.sqrt(first), root * np.sqrt(second)
-        return np.maximum(_same(visits, transitions, spec.states * visits), 1.0)
-
-    return radii
 
 
 def _gaussian_sigma(factor: Callable[[float], float]) -> Callable[[Spec, Guarantee, int], float]:
@@ -205,8 +103,8 @@ def _gaussian_sigma(factor: Callable[[float], float]) -> Callable[[Spec, Guarant
     return sigma
 
 
-PROOF = "proof"
-"""The printing of a proof, where it differs from what is stated."""
+PROOF, NATURAL, PROP_14 = "proof", "natural-log", "prop-14"
+"""Other printings: that of a proof, where it differs from what is stated; log K read as ln K; epsilon/(3H) of Proposition 14."""
 
 PRINTED = (
     Printed(
@@ -215,7 +113,7 @@ PRINTED = (
         "laplace",
         "Lemma 4: scale 3H/epsilon",
         lambda spec, promise, _: 3 * spec.horizon / _epsilon(promise),
-        _ucb_radii(lambda episodes: episodes),
+        paper_radii.private_ucb(lambda episodes: episodes),
     ),
     Printed(
         "private-ucb",
@@ -223,7 +121,16 @@ PRINTED = (
         "tree-laplace",
         "Lemma 3: scale 3H log2(K)/epsilon",
         lambda spec, promise, users: 3 * spec.horizon * max(math.log2(users), 1.0) / _epsilon(promise),
-        _ucb_radii(lambda episodes: max(math.log2(episodes), 1.0)),
+        paper_radii.private_ucb(lambda episodes: max(math.log2(episodes), 1.0)),
+    ),
+    Printed(
+        "private-ucb",
+        JOINT,
+        "tree-laplace",
+        "Lemma 3 with the natural logarithm: scale 3H ln(K)/epsilon",
+        lambda spec, promise, users: 3 * spec.horizon * max(math.log(users), 1.0) / _epsilon(promise),
+        paper_radii.private_ucb(lambda episodes: max(math.log(episodes), 1.0)),
+        printing=NATURAL,
     ),
     Printed(
         "pucb",
@@ -231,7 +138,15 @@ PRINTED = (
         "tree-laplace",
         "Vietri et al.: scale 3H log2(K)/epsilon",
         lambda spec, promise, users: 3 * spec.horizon * max(math.log2(users), 1.0) / _epsilon(promise),
-        _pucb,
+        paper_radii.pucb,
+    ),
+    Printed(
+        "dp-ucbvi",
+        JOINT,
+        "tree-laplace",
+        "Qiao and Wang: scale 3H log2(K)/epsilon",
+        lambda spec, promise, users: 3 * spec.horizon * max(math.log2(users), 1.0) / _epsilon(promise),
+        paper_radii.private_ucb(lambda episodes: max(math.log2(episodes), 1.0)),
     ),
     Printed(
         "ldp-obi",
@@ -239,7 +154,7 @@ PRINTED = (
         "laplace",
         "Theorem 7: scale 6H/epsilon",
         lambda spec, promise, _: 6 * spec.horizon / _epsilon(promise),
-        _ldp_laplace,
+        paper_radii.ldp_laplace,
     ),
     Printed(
         "ldp-obi",
@@ -247,8 +162,8 @@ PRINTED = (
         "gaussian",
         "Prop. 10 as stated: sigma cH/epsilon, c = 4 ln(24/delta)",
         _gaussian_sigma(lambda stated: stated),
-        _ldp_gaussian,
-        _true_gaussian,
+        paper_radii.ldp_gaussian,
+        paper_radii.true_gaussian,
     ),
     Printed(
         "ldp-obi",
@@ -256,8 +171,8 @@ PRINTED = (
         "gaussian",
         "Prop. 10 in its proof: sigma cH/epsilon, c^2 = 4 ln(24/delta)",
         _gaussian_sigma(math.sqrt),
-        _ldp_gaussian,
-        _true_gaussian,
+        paper_radii.ldp_gaussian,
+        paper_radii.true_gaussian,
         printing=PROOF,
     ),
     Printed(
@@ -266,8 +181,18 @@ PRINTED = (
         "bounded",
         "Alg. 6 and Prop. 15, C = 1: radius sqrt(SA ln(1/delta))/epsilon",
         _bounded_radius,
-        _ldp_bounded(transitions_widened),
-        _ldp_bounded(lambda spec: 1.0),
+        paper_radii.ldp_bounded(paper_radii.transitions_widened),
+        paper_radii.ldp_bounded(lambda spec: 1.0),
+    ),
+    Printed(
+        "ldp-obi",
+        LOCAL,
+        "bounded",
+        "Alg. 6 with epsilon/(3H), Prop. 14, C = 1: radius 3H sqrt(SA ln(1/delta))/epsilon",
+        lambda spec, promise, users: 3 * spec.horizon * _bounded_radius(spec, promise, users),
+        paper_radii.ldp_bounded(paper_radii.transitions_widened),
+        paper_radii.ldp_bounded(lambda spec: 1.0),
+        printing=PROP_14,
     ),
     Printed(
         "ldp-obi",
@@ -275,8 +200,8 @@ PRINTED = (
         "randomised-response",
         "Prop. 12: epsilon/(6H) a bit",
         lambda spec, promise, _: _epsilon(promise) / (6 * spec.horizon),
-        _ldp_response(lambda bit: (2 * math.exp(bit) - 1) / math.expm1(bit), 1),
-        _ldp_response(lambda bit: 1 / math.tanh(bit / 2), 2),
+        paper_radii.ldp_response(lambda bit: (2 * math.exp(bit) - 1) / math.expm1(bit), 1),
+        paper_radii.ldp_response(lambda bit: 1 / math.tanh(bit / 2), 2),
     ),
     Printed(
         "ldp-psrl",
@@ -284,15 +209,15 @@ PRINTED = (
         "laplace",
         "Appendix G: scale 8H/epsilon",
         lambda spec, promise, _: 8 * spec.horizon / _epsilon(promise),
-        _ldp_psrl,
+        paper_radii.ldp_psrl,
     ),
     Printed(
         "offline",
         CENTRAL,
         "gaussian",
-        "Section 3: sigma^2 = 2H/rho",
-        lambda spec, promise, _: math.sqrt(2 * spec.horizon / promise.rho) if promise.rho else math.nan,
-        _offline,
+        "Section 3: sigma^2 = 2H/rho, by Lemma 2.6; for (epsilon, delta) 4H 2 ln(1.25/delta)/epsilon^2",
+        _offline_sigma,
+        paper_radii.offline_gaussian,
     ),
     Printed(
         "offline",
@@ -300,7 +225,7 @@ PRINTED = (
         "laplace",
         "Section 3: scale 4H/epsilon",
         lambda spec, promise, _: 4 * spec.horizon / _epsilon(promise),
-        _offline_laplace,
+        paper_radii.offline_laplace,
     ),
 )
 
@@ -316,7 +241,7 @@ AUTHORS = {
 }
 
 
-STEP_BY_STEP = {"private-ucb", "pucb", "offline"}
+STEP_BY_STEP = {"private-ucb", "pucb", "dp-ucbvi", "offline"}
 """Papers that count each step apart: `paper` and `sound` do so too, also where the world is stationary."""
 
 POOLED = "pooled over steps"
@@ -362,7 +287,7 @@ def noise_of(mechanism: Mechanism) -> float:
     for name in SIZES:
         if name in description:
             return validation.number(name, description[name])
-    raise InvalidInput("paper-without-radii", f"No paper states radii for {mechanism.name}. Use tight.")
+    raise InvalidInput("paper-prints-no-radii", f"No paper states radii for {mechanism.name}. Use tight.")
 
 
 def printed_radii(design: Design) -> Callable[[Array], Array]:
@@ -370,15 +295,25 @@ def printed_radii(design: Design) -> Callable[[Array], Array]:
     noise, failure = noise_of(design.mechanism), design.failure
     if design.question.kind == "mixture":
         return lambda users: _shift(design, users)
-    formula: Radii = shuffled_obi.printed_radii
+    bits = 1 if design.mixing is None else design.mixing.reward_bits
+    formula: Radii = partial(shuffled_obi.printed_radii, reward_bits=bits)
     if design.paper != shuffled_obi.PAPER_NAME:
         name = design.mechanism.name.removeprefix("discrete-")
-        rule = printed(design.paper, design.trust, name)
-        if rule is None:
-            raise InvalidInput("paper-prints-no-radii", f"{design.paper} prints no radii for {name} noise. Use tight.")
+        rule = _printing_of(design, name)
         formula = rule.radii if design.calibration == "paper" else rule.sound_radii()
     spec, episodes = design.question.spec, design.schedule.users
     return lambda users: formula(spec, noise, users, episodes, failure)
+
+
+def _printing_of(design: Design, name: str) -> Printed:
+    """The prescription that a design follows: as stated, or the printing whose noise it has."""
+    rules = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (design.paper, design.trust, name)]
+    if not rules:
+        raise InvalidInput("paper-without-radii", f"{design.paper} prints no radii for {name} noise. Use tight.")
+    if len(rules) == 1 or design.calibration != "paper":
+        return rules[0]
+    sizes, amount = (design.question.spec, design.requested, design.schedule.users), noise_of(design.mechanism)
+    return min(rules, key=lambda row: abs(row.noise(*sizes) - amount))
 
 
 def _shift(design: Design, users: Array) -> Array:

@@ -1,5 +1,5 @@
 """What SHUFFLED-OBI prints: Garcelon, Perchet, Pike-Burke, Pirotta (2021), *Bridging the Gap between Local and Joint
-Differential Privacy in RL*, Lemma 4, Proposition 5, equations (7) and (8), for one reward bit (m = 1), as in Theorem 6.
+Differential Privacy in RL*, Lemma 4, Proposition 5, equations (7) and (8), for m reward bits; Theorem 6 has m = 1.
 
 Used as it stands by `calibration="paper"`. The claim of Theorem 6, that shuffling the whole history anew before every
 episode is jointly private, is false: two consecutive releases differ by exactly one report.
@@ -19,21 +19,27 @@ Array = NDArray[np.float64]
 
 PAPER_NAME = "shuffled-obi"
 
-BITS_A_STEP = 6
-"""(4 + 2m) with m = 1."""
+
+def bits_a_step(reward_bits: int = 1) -> int:
+    """4 + 2m: how many bits of a step Lemma 4 charges."""
+    return 4 + 2 * reward_bits
 
 
-def claimed_epsilon(flip: float, people: int, horizon: int, delta: float) -> float:
-    """epsilon_c of Proposition 5 for p = 2 flip and k = people; infinite where the formula has no value."""
-    p, count = 2 * flip, (people - 1) * horizon
-    if count <= 0:
+def claimed_epsilon(flip: float, people: int, horizon: int, delta: float, reward_bits: int = 1) -> float:
+    """epsilon_c of Proposition 5 for p = 2 flip, k = people and m = reward_bits; infinite where it claims nothing.
+
+    Its hypothesis is epsilon <= log(k/(7 log(4/delta)) - 1) for the epsilon of a bit, log((1-flip)/flip): that is
+    p >= 14 log(4/delta)/k, the condition of Cheu et al. (2019) on which it rests.
+    """
+    p, count, m = 2 * flip, (people - 1) * horizon, reward_bits
+    if count <= 0 or p * people < 14 * math.log(4 / delta):
         return math.inf
 
     def term(factor: float, log: float) -> float:
         slack = math.sqrt(2 * p * log / count)
         return factor * (1 - p + slack) / (math.sqrt(count) * (p - slack)) if p > slack else math.inf
 
-    rewards = term(256 * math.log(8 / delta) * math.sqrt(math.log(2 / delta)), math.log(4 / delta))
+    rewards = term(256 * math.log(8 * m / delta) * math.sqrt(m * math.log(2 / delta)), math.log(4 * m / delta))
     return rewards + term(64 * math.log(4 / delta), math.log(2 / delta))
 
 
@@ -49,13 +55,13 @@ def counter_epsilon(flip: float, people: int, horizon: int, delta: float) -> flo
     return 32 * math.log(4 / delta) / math.sqrt(count) / math.sqrt(rest) * (1 - rest)
 
 
-def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) -> float:
+def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int, reward_bits: int = 1) -> float:
     """The epsilon a bit for which Proposition 5 claims (epsilon, delta) after the burn-in; it does so for none below."""
     if delta <= 0:
         raise InvalidInput("proposition-needs-delta", "Proposition 5 needs delta above 0. Give a delta such as 1e-6.")
 
     def claims(flip: float, people: int) -> bool:
-        return claimed_epsilon(flip, people, spec.horizon, delta) <= epsilon
+        return claimed_epsilon(flip, people, spec.horizon, delta, reward_bits) <= epsilon
 
     most_noise = 0.5 * (1 - 1e-9)
     if not claims(most_noise, burn_in):
@@ -74,8 +80,8 @@ def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) 
     return math.log1p(-high) - math.log(high)
 
 
-def printed_radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """Equations (7) and (8) with m = 1 for `noise` = epsilon a bit, at the failure 3 delta/(2 pi^2 k^2) of episode k.
+def printed_radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float, reward_bits: int = 1) -> Array:
+    """Equations (7) and (8) for `noise` = epsilon a bit and m reward bits, at the failure 3 delta/(2 pi^2 k^2) of episode k.
 
     As printed each holds for one cell; nothing is set aside for there being many. (8) says k where (7) says k - 1.
     """
@@ -84,5 +90,6 @@ def printed_radii(spec: Spec, noise: float, users: Array, episodes: int, failure
     bits = spec.horizon * p * (1 - p / 2) * log
     first = 2 * log / (3 * (1 - p))
     visits = first + np.sqrt(users * bits) / (1 - p)
-    rewards = np.sqrt(2 * spec.horizon * k * (log + math.log(2))) + np.sqrt(k * bits) / (1 - p) + first
+    rounded = np.sqrt(2 * spec.horizon * k * (log + math.log(2))) / reward_bits
+    rewards = rounded + np.sqrt(k * bits / reward_bits) / (1 - p) + first
     return np.stack(np.broadcast_arrays(visits, rewards, rewards, visits, spec.states * visits), axis=-1)

@@ -218,6 +218,13 @@ def test_pucb_has_an_error_of_its_own():
     assert one.radii(spec, scale, HUNDRED, 1000, 0.1)[0] == pytest.approx(185532, rel=1e-4)
 
 
+def test_dp_ucbvi_has_the_noise_of_private_ucb():
+    """Scale 3 * 20 * log2(1000) = 597.947 at epsilon 1."""
+    assert rule("dp-ucbvi", "joint", "tree-laplace").noise(Spec(6, 2, 20, PER_STEP), Joint(1.0), 1000) == pytest.approx(
+        597.947, rel=1e-5
+    )
+
+
 def test_offline_counts():
     """Section 3: sigma = sqrt(2 H/rho) = sqrt(40/.5) = 8.944272, E/2 = 2 sqrt(H ln(4 H S^2 A/delta)/rho), ln(57600) = 10.961278;
 
@@ -268,6 +275,13 @@ def test_shuffled_obi():
     np.testing.assert_allclose(result, [81.33235, 157.14995, 157.14995, 81.33235, 162.66469], rtol=1e-6)
 
 
+def test_shuffled_obi_with_several_reward_bits():
+    """As above with m = 4: (8) is 75.50116/4 + 63.75969/sqrt(4) + 17.88909; the other radii have no m."""
+    result = shuffled_obi.printed_radii(SMALL, math.log(3), HUNDRED, 10**4, 0.1, reward_bits=4)
+    np.testing.assert_allclose(result[[0, 1]], [81.33235, 68.64422], rtol=1e-6)
+    assert shuffled_obi.bits_a_step(4) == 12
+
+
 def test_what_shuffling_is_said_to_give():
     """p = 1/2, H = 1, k = 10,001, delta 1e-6: ln(4e6) = 15.201805, ln(2e6) = 14.508658, ln(8e6) = 15.894952.
 
@@ -278,6 +292,40 @@ def test_what_shuffling_is_said_to_give():
     assert shuffled_obi.counter_epsilon(0.25, 10_001, 1, 1e-6) == pytest.approx(3.851427, rel=1e-5)
     assert shuffled_obi.counter_epsilon(0.25, 300, 1, 1e-6) == math.inf
     assert shuffled_obi.claimed_epsilon(0.25, 10_001, 1, 1e-6) == pytest.approx(192.544, rel=1e-4)
+    # With m = 4, ln(32e6) = 17.281246 and ln(16e6) = 16.588099: slack sqrt(16.588099/10^4) = .0407285, and
+    # 256 * 17.281246 * sqrt(4 * 14.508658) * .5407285/(100 * .4592715) = 396.797.
+    assert shuffled_obi.claimed_epsilon(0.25, 10_001, 1, 1e-6, 4) == pytest.approx(396.797 + 11.334, rel=1e-4)
+
+
+def test_proposition_five_claims_nothing_where_its_hypothesis_fails():
+    """epsilon <= log(k/(7 ln(4/delta)) - 1): at ln 3 a bit and delta 1e-6 from k = 28 * 15.201805 = 425.65 on."""
+    assert shuffled_obi.claimed_epsilon(0.25, 425, 1, 1e-6) == math.inf
+    assert shuffled_obi.claimed_epsilon(0.25, 426, 1, 1e-6) < math.inf
+
+
+def test_other_printings_have_their_own_noise_and_radii():
+    """ln 50,000 = 10.819778 for log2 50,000 = 15.609640; 3H = 6 for the radius of Proposition 15."""
+    noise = {
+        name: printed("private-ucb", "joint", "tree-laplace", name).noise(SMALL, Joint(1.0), 50_000)
+        for name in ("", "natural-log")
+    }
+    assert noise == {"": pytest.approx(93.65784), "natural-log": pytest.approx(64.91867)}
+    request = Request(CountQuestion(SMALL), Joint(1.0), Schedule.every(50_000), "paper", "tree-laplace", "private-ucb")
+    made, other = make(request), make(replace(request, printing="natural-log"))
+    ratio = printed_radii(other)(HUNDRED)[0] / printed_radii(made)(HUNDRED)[0]
+    assert ratio == pytest.approx((10.819778 / 15.609640) ** 1.5, rel=1e-5)
+    wide, narrow = (
+        printed("ldp-obi", "local", "bounded", name).noise(SMALL, Local(1.0, 0.1), 1) for name in ("prop-14", "")
+    )
+    assert wide == pytest.approx(6 * narrow)
+
+
+def test_lemma_2_6_is_stated_below_one():
+    """sqrt(4 * 2 * 2 ln(1.25e6))/.5 = 29.97455."""
+    one = printed("offline", "central", "gaussian")
+    assert one.noise(SMALL, Central(0.5, 1e-6), 1) == pytest.approx(29.97455, rel=1e-5)
+    with pytest.raises(InvalidInput, match="below 1"):
+        one.noise(SMALL, Central(1.0, 1e-6), 1)
 
 
 def test_matrices_and_remainder_of_dp_vapvi():
@@ -319,6 +367,7 @@ def test_every_prescription_is_worked_out_here():
         ("private-ucb", "laplace"),
         ("private-ucb", "tree-laplace"),
         ("pucb", "tree-laplace"),
+        ("dp-ucbvi", "tree-laplace"),
         ("ldp-psrl", "laplace"),
         ("offline", "gaussian"),
         ("offline", "laplace"),

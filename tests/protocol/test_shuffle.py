@@ -209,11 +209,18 @@ def test_proposition_five_is_vacuous_for_all_practical_sizes() -> None:
     assert claimed_epsilon(0.25, 1, 2, 1e-6) == math.inf
 
 
+def test_the_papers_noise_with_several_reward_bits() -> None:
+    """Lemma 4: epsilon/((4 + 2m)H) a bit, of which (4 + 2m)H - 2 can change."""
+    made = paper(local_epsilon=6.0, reward_bits=3)
+    assert made.mechanism.bit_epsilon == pytest.approx(6.0 / 20)
+    (promise,) = made.certificate("replayable").promises
+    assert promise.true.epsilon == pytest.approx(6.0 * 18 / 20) and promise.nominal == Local(6.0)
+
+
 @pytest.mark.parametrize(
     ("mixing", "reason"),
     [
         ({"burn_in": 1000}, "proposition-burn-in"),
-        ({"local_epsilon": 5.0, "reward_bits": 2}, "paper-one-reward-bit"),
         ({"local_epsilon": 0.5}, "local-epsilon-not-above"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from confide.cli import run
 from confide.lab.experiments.linear_verdicts import all_verdicts
-from confide.privacy import Guarantee, Schedule, keeps
+from confide.lab.simulation.offline import prepare_offline
+from confide.privacy import Central, Guarantee, Schedule, keeps
 from confide.protocol.papers import PRINTED
 from confide.protocol.verdicts import CITATIONS, COLUMNS, Verdict, cells, examples, judge
 
@@ -79,9 +81,34 @@ def test_the_known_figures(found: Sequence[Verdict]) -> None:
     psrl = pick(found, "ldp-psrl", "laplace")
     assert (psrl.word, psrl.needed) == ("loose", pytest.approx(8 * horizon / (8 * horizon - 2)))
 
-    offline = pick(found, "offline", "gaussian")
-    assert offline.word == "sound"
-    assert offline.needed == pytest.approx(1.0)
+    by_rho, by_epsilon = (row for row in found if (row.paper, row.mechanism) == ("offline", "gaussian"))
+    assert by_rho.word == "sound" and by_rho.needed == pytest.approx(1.0)
+    # Lemma 2.6: sqrt(4 * 20 * 2 ln(1.25e6))/.5 = 94.79.
+    assert by_epsilon.word == "loose" and by_epsilon.noise["paper"] == pytest.approx(94.79, abs=0.01)
+
+
+@pytest.mark.parametrize(("promise", "parameter"), [(Central(rho=0.5), "sigma"), (Central(1.0), "scale")])
+def test_the_tight_column_of_logged_counts_is_what_is_drawn(
+    found: Sequence[Verdict], promise: Guarantee, parameter: str
+) -> None:
+    """With known rewards rows of transitions are asked for alone, by the learner: half the squared sensitivity of the paper's."""
+    (one,) = [row for row in found if row.paper == "offline" and row.claimed == promise and row.parameter == parameter]
+    setting = prepare_offline("riverswim/6", promise, 1000, horizon=20, model="per-step", visits="all")
+    assert setting.design.mechanism.describe()[parameter] == pytest.approx(one.noise["tight"], rel=1e-3)
+    assert one.noise["tight"] == pytest.approx(one.noise["paper"] * {"sigma": 0.5**0.5, "scale": 0.5}[parameter])
+
+
+def test_shuffled_obi_is_judged(found: Sequence[Verdict]) -> None:
+    """4 bits of ln 3 each are what a device keeps, of the 6 that Lemma 4 charges; a run of releases keeps no more than that."""
+    rows = {row.source.partition(":")[0]: row for row in found if row.paper == "shuffled-obi"}
+    assert {name: row.word for name, row in rows.items()} == {
+        "Lemma 4": "loose",
+        "Prop. 5": "loose",
+        "Theorem 6": "unsound",
+    }
+    assert rows["Lemma 4"].ratio == pytest.approx(4 / 6)
+    assert rows["Theorem 6"].claimed.epsilon == pytest.approx(1.65, abs=0.01)
+    assert rows["Theorem 6"].true.epsilon == pytest.approx(4 * math.log(3))
 
 
 def test_the_known_figures_of_gram_matrices(found: Sequence[Verdict]) -> None:

@@ -83,6 +83,14 @@ def mean_interval(values: SeedValues) -> SeedInterval:
         return SeedInterval(mean)
     if mean > 0 and values.min() >= 0:
         return _around(mean, _error([values[:, None] / mean]))
+    return student_interval(values)
+
+
+def student_interval(values: SeedValues) -> SeedInterval:
+    """The mean of one value a seed, of either sign, with Student's interval on its own scale."""
+    mean, count = float(values.mean()), len(values)
+    if count == 1:
+        return SeedInterval(mean)
     half = _quantile(count - 1.0) * float(values.std(ddof=1)) / math.sqrt(count)
     return SeedInterval(mean, mean - half, mean + half)
 

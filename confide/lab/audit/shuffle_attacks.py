@@ -34,7 +34,7 @@ from ...privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ...protocol.design import PAPER, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.releases.release import Array, Counts, Noise
-from ...protocol.shuffled_obi import BITS_A_STEP
+from ...protocol.shuffled_obi import bits_a_step
 from ...protocol.trusts.mixing import Mixing
 from ..simulation.draws import estimates_of
 from .auditing import CONFIDENCE, Finding
@@ -142,7 +142,7 @@ def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPL
     started = time.perf_counter()
     before = people - 2
     bit = ShuffledCrowd(FLIP, 2).bit_epsilon
-    mixing = Mixing(2, local_epsilon=bit * BITS_A_STEP * SPEC.horizon, burn_in=before)
+    mixing = Mixing(2, local_epsilon=bit * bits_a_step() * SPEC.horizon, burn_in=before)
     learner = learners.make("obi", bonus="paper")
     question, promise = CountQuestion(SPEC, last="dropped"), Shuffle(1.0, DELTA)
     protocol = make(Request(question, promise, Schedule.every(people), PAPER, mixing=mixing))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...privacy import Guarantee
 from ..simulation import prepare, simulate
-from .part import LEAST_PEOPLE, PAPER, PartResult, people_at, thinned
+from .part import LEAST_PEOPLE, PAPER, PartResult, in_words, people_at, thinned
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Curve:
             return str(self.privacy)
         options = {key: value for key, value in self.choices.items() if key not in ("seed", "engine")}
         setting = prepare(self.learner, self.world, self.privacy, self.episodes, **options)
-        return "; ".join(str(promise.true) for promise in setting.certificate().promises)
+        return "; ".join(in_words(promise.true) for promise in setting.certificate().promises)
 
     def compute(self, scale: str, seeds: int) -> PartResult:
         """Run the simulation: cumulative regret over people."""
         episodes, choices = self.at(scale)
         run = simulate(self.learner, self.world, self.privacy, episodes, seeds, **choices)
-        guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
+        guarantee = "; ".join(in_words(promise.true) for promise in run.certificate.promises)
         return PartResult(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
 
     def rescheduled(self, schedule: str) -> Curve:

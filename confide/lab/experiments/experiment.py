@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ...errors import InvalidInput
 from ..studies.spreading import TaskEngine, spread
 from .curve import rescheduled
-from .facts import Facts, Seen
+from .facts import Claim, Facts, Seen
 from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
 
 TableRow = Sequence[str]
@@ -55,6 +55,15 @@ class Experiment:
 
     def text(self, scale: str, results: Sequence[PartResult]) -> str:
         """The text of what we see; refused where the data does not show what it claims."""
+        seen = self._seen(scale, results)
+        return seen if isinstance(seen, str) else " ".join(claim.sentence() for claim in seen)
+
+    def claims(self, scale: str, results: Sequence[PartResult]) -> list[Claim]:
+        """What is seen as data: claims, measurements, verdicts; none where it is a text."""
+        seen = self._seen(scale, results)
+        return [] if isinstance(seen, str) else list(seen)
+
+    def _seen(self, scale: str, results: Sequence[PartResult]) -> str | Sequence[Claim]:
         return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, results))
 
     def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,28 @@ from ...errors import InvalidInput
 from .part import PAPER, PartResult
 from .view import slope
 
-Seen = Callable[["Facts"], str]
-"""The text of what is seen, as a function of the data."""
+HOLDS, FAILS = "holds", "does not hold"
+REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
+
+
+class Claim(NamedTuple):
+    """One claim of a paper, or of ours: what is said, what was measured, and whether the one follows from the other."""
+
+    said: str
+    measured: str
+    verdict: str
+
+    def sentence(self) -> str:
+        """The claim as a sentence."""
+        return f"{self.said.rstrip('.')}: {self.verdict}; {self.measured.rstrip('.')}."
+
+    def as_json(self) -> dict[str, Any]:
+        """The claim as plain values."""
+        return {"claim": self.said, "measured": self.measured, "verdict": self.verdict}
+
+
+Seen = Callable[["Facts"], "str | Sequence[Claim]"]
+"""What is seen, as a function of the data: claims with their verdicts, or a text."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +86,14 @@ class Facts:
     def among(self, labels: Sequence[str], place: float | None = None) -> list[str]:
         """The labels in the order of their means, least first."""
         return sorted(labels, key=lambda label: self.at(label, place))
+
+    def judged(self, said: str, true: bool, measured: str, words: tuple[str, str] = (HOLDS, FAILS)) -> Claim:
+        """A claim with the verdict that the data gives, whichever that is."""
+        return Claim(said, measured, words[0] if true else words[1])
+
+    def of_paper(self, said: str, true: bool, measured: str) -> Claim:
+        """A claim of a paper: reproduced, or not."""
+        return self.judged(said, true, measured, (REPRODUCED, NOT_REPRODUCED))
 
     def claim(self, true: bool, text: str) -> str:
         """The text, if it is true. At the full scale a page with a false claim is not built; at a quick one it says so."""

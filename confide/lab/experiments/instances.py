@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...analysis.reporting.intervals import mean_interval
 from ..simulation import simulate
 from .curve import Curve
-from .part import PartResult, thinned
+from .part import PartResult, in_words, thinned
 from .view import Regret
 from .worlds import random_loss
 
@@ -31,10 +31,10 @@ STUCK = 0.1
 
 
 @cache
-def worlds(world: str, horizon: int, many: int) -> tuple[str, ...]:
-    """The addresses of the first `many` worlds of a law, from seed FIRST on, in which there is something to learn."""
+def worlds(world: str, horizon: int, many: int, first: int = FIRST) -> tuple[str, ...]:
+    """The addresses of the first `many` worlds of a law, from a seed on, in which there is something to learn."""
     addresses: list[str] = []
-    seed = FIRST
+    seed = first
     while len(addresses) < many:
         address = f"{world}?seed={seed}"
         if random_loss(address, horizon) > LEAST_LOSS:
@@ -55,6 +55,8 @@ class Instances:
 
     label: str
     curve: Curve
+    first: int = field(default=FIRST, repr=False)
+    """The seed of the first world: another one for tuning."""
 
     @classmethod
     def of(cls, curve: Curve) -> Instances:
@@ -75,11 +77,11 @@ class Instances:
         episodes, choices = curve.at(scale)
         runs = [
             simulate(curve.learner, address, curve.privacy, episodes, 1, seed=number, **choices)
-            for number, address in enumerate(worlds(curve.world, choices["horizon"], seeds))
+            for number, address in enumerate(worlds(curve.world, choices["horizon"], seeds, self.first))
         ]
         rows = np.concatenate([run.regret for run in runs])
         x, rows = thinned(runs[0].checkpoints, rows)
-        guarantee = "; ".join(str(promise.true) for promise in runs[0].certificate.promises)
+        guarantee = "; ".join(in_words(promise.true) for promise in runs[0].certificate.promises)
         return PartResult(self.label, x, rows, guarantee, sum(run.seconds for run in runs))
 
 
@@ -98,7 +100,9 @@ class InstanceRegret(Regret):
 
     def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
         """Draw the regret as of one world; what is no regret but rounding is not drawn on a logarithmic scale."""
-        return super().draw(
+        titled = replace(self, title=f"{len(results[0].rows)} {self.title}")
+        return Regret.draw(
+            titled,
             [replace(result, rows=np.where(result.rows < LEAST, 0.0, result.rows)) for result in results],
             folder,
             suffix,

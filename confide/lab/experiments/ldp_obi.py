@@ -9,6 +9,8 @@ keeps its promise; Gaussian noise in both of its printings.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +24,16 @@ from .facts import Facts, number
 from .instances import InstancePanels, InstanceRegret, Instances
 from .ldp_obi_bounds import BOUNDS
 from .ldp_obi_noise import HISTOGRAMS
+from .reference import REFERENCE, reference_of
+from .terms import OVER_EPSILON, ROOT_OF_PEOPLE, Terms
 from .view import Slopes
 
 WORLD, PEOPLE, SEEDS = "random/2x2", 1e8, 20
 EPSILONS = (0.2, 2.0, 20.0)
-CHOICES: dict[str, Json] = {"horizon": 2, "schedule": "growth:1.05"}
+HORIZON = 2
+CHOICES: dict[str, Json] = {"horizon": HORIZON, "schedule": "growth:1.05"}
 SCALE = "S = A = H = 2, 10^8 people, 20 random worlds, a new policy at every 5 % of growth"
-TITLE = "20 random worlds, 2 states, 2 actions, 2 steps"
+TITLE = "random worlds, 2 states, 2 actions, 2 steps"
 
 # The mechanisms of the paper: their name in the package, their delta, their printing and their calibration.
 MECHANISMS: dict[str, tuple[str, float, str, str]] = {
@@ -39,8 +44,14 @@ MECHANISMS: dict[str, tuple[str, float, str, str]] = {
     "bounded": ("bounded", 0.1, "", "paper"),
     "bounded made sound": ("bounded", 0.1, "", "sound"),
 }
-BEST_UCBVI = 0.001
-"""The scale of UCB-VI's bonus that did best of half decades from 0.001 to 1, on ten random worlds that are not shown."""
+TUNED: dict[str, float] = {
+    "UCB-VI, tuned, no privacy": 0.01,
+    "LDP-OBI, laplace, tuned, 0.2": 0.1,
+    "LDP-OBI, laplace, tuned, 2": 0.1,
+    "LDP-OBI, laplace, tuned, 20": 0.03,
+}
+"""The scale of the bonus that did best among `SCALES`, on worlds that are not shown: `python -m tools.tuning`."""
+SCALES = (0.0, 0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 def _choices(name: str) -> tuple[float, dict[str, Json]]:
@@ -52,6 +63,16 @@ def _choices(name: str) -> tuple[float, dict[str, Json]]:
 def _obi(name: str, epsilon: float) -> Instances:
     delta, choices = _choices(name)
     return Instances.of(Curve(f"LDP-OBI, {name}, {epsilon:g}", "obi", WORLD, Local(epsilon, delta), PEOPLE, choices))
+
+
+ALPHAS = (1.01, 5.0)
+"""Of the paper's bias alpha > 1, which it leaves open: beside 2."""
+
+
+def _alpha(epsilon: float, alpha: float) -> Instances:
+    delta, choices = _choices("laplace")
+    label = f"LDP-OBI, laplace, alpha {alpha:g}, {epsilon:g}"
+    return Instances.of(Curve(label, "obi", WORLD, Local(epsilon, delta), PEOPLE, {**choices, "alpha": alpha}))
 
 
 def _psrl(epsilon: float, prior: float | None = None) -> Instances:
@@ -67,13 +88,46 @@ def _ours(epsilon: float, delta: float = 0.0) -> Instances:
     return Instances.of(Curve(label, "obi", WORLD, Local(epsilon, delta), PEOPLE, CHOICES))
 
 
+def _tuned(label: str, scale: float | None = None) -> Instances:
+    """A published side at a scale, by default the one that did best on other worlds; LDP-OBI keeps its epsilon exactly.
+
+    The noise of scale 6H/epsilon changes 6H - 2 counts at most: a promise of 6H/(6H - 2) epsilon keeps epsilon.
+    """
+    scale = TUNED[label] if scale is None else scale
+    if label == AT_BEST:
+        return _ucbvi(label, scale)
+    epsilon, steps = float(label.rpartition(", ")[2]), HORIZON
+    choices = {**CHOICES, "calibration": "paper", "mechanism": "laplace", "bonus_scale": scale}
+    promise = Local(epsilon * 6 * steps / (6 * steps - 2))
+    return Instances.of(Curve(label, "obi", WORLD, promise, PEOPLE, choices))
+
+
+def tuning_side(label: str, scale: float) -> Instances:
+    """A published side at a scale, in worlds that no page shows."""
+    return replace(_tuned(label, scale), first=0)
+
+
 def _ucbvi(label: str, scale: float = 1.0) -> Instances:
     choices = {**CHOICES, "calibration": "sound", "model": "stationary", "bonus": "hoeffding", "bonus_scale": scale}
     return Instances.of(Curve(label, "ucbvi", WORLD, NoPrivacy(), PEOPLE, choices))
 
 
-PRINTED, AT_BEST = "UCB-VI as printed, no privacy", "UCB-VI at its best, no privacy"
-_UCBVI = (_ucbvi(PRINTED), _ucbvi(AT_BEST, BEST_UCBVI))
+PRINTED, AT_BEST = "UCB-VI as printed, no privacy", "UCB-VI, tuned, no privacy"
+_UCBVI = (_ucbvi(PRINTED), _tuned(AT_BEST), reference_of(_ours(1.0)))
+
+
+def _said_reference(facts: Facts, private: list[str]) -> str:
+    """What is lost without privacy, by whom, and how many times that the named sides lose."""
+    finals, best = facts.finals(AT_BEST), facts.at(REFERENCE)
+    costs = ", ".join(f"{number(facts.at(label) / best)} times for {label}" for label in private)
+    return (
+        f"Without privacy confide with default settings loses {number(best)} in the mean and "
+        f"{number(facts.median(REFERENCE))} in half of the worlds: that is what the cost of privacy is measured against "
+        f"({costs}). UCB-VI without privacy loses "
+        f"{number(facts.at(PRINTED))} as printed, since its printed bonus explores longer than it must, and "
+        f"{number(facts.at(AT_BEST))} with a tuned bonus, {finals.max() / finals.sum():.0%} of it in one of {len(finals)} worlds, "
+        f"where regret still grows; in half of the worlds {number(facts.median(AT_BEST))}."
+    )
 
 
 def _ordered(facts: Facts, epsilon: float) -> list[str]:
@@ -123,11 +177,45 @@ UNSOUND = (
 )
 
 
+def _discrete_share(scale: float) -> tuple[float, float]:
+    """Standard deviations of Laplace noise of a scale, on the whole numbers and on the line."""
+    q = math.exp(-1 / scale)
+    return math.sqrt(2 * q) / (1 - q), math.sqrt(2) * scale
+
+
+_ON_GRID, _ON_LINE = _discrete_share(6 * 2 / 20)
+SAID_SETTINGS = (
+    "Settings that the paper leaves open: alpha is 2 and the failure probability 0.1; values are clipped at the steps that "
+    "remain, and of equal clipped values the first action is taken. Laplace noise is drawn on the whole numbers, as counts "
+    f"are: where epsilon is large that is less than on the line (a deviation of {_ON_GRID:.2g} for {_ON_LINE:.2g} at epsilon 20)."
+)
+
+
+def _said_tuned(facts: Facts, epsilon: float) -> str:
+    """Both sides tuned, or without anything to tune, at the same true guarantee."""
+    tuned, ours = f"LDP-OBI, laplace, tuned, {epsilon:g}", f"ours, {epsilon:g}"
+    return (
+        f"At the same true epsilon of {epsilon:g} LDP-OBI with Laplace noise and a tuned bonus has {number(facts.at(tuned))} in "
+        f"the mean and {number(facts.median(tuned))} in half of the worlds, stuck in {InstanceRegret.stuck(facts.of(tuned))}; "
+        f"ours, which has nothing to tune, {number(facts.at(ours))} and {number(facts.median(ours))}."
+    )
+
+
+def _said_alpha(facts: Facts) -> str:
+    """What another alpha would do."""
+    epsilon = EPSILONS[-1]
+    others = " and ".join(
+        f"{number(facts.at(f'LDP-OBI, laplace, alpha {alpha:g}, {epsilon:g}'))} at alpha {alpha:g}" for alpha in ALPHAS
+    )
+    return (
+        f"With another alpha Laplace noise has {others}, for {number(facts.at(f'LDP-OBI, laplace, {epsilon:g}'))} at 2."
+    )
+
+
 def _seen_figure(epsilon: float) -> Any:
     def seen(facts: Facts) -> str:
         stuck = InstanceRegret.stuck
         best, ours = facts.at(f"LDP-OBI, {_ordered(facts, epsilon)[0]}, {epsilon:g}"), facts.at(f"ours, {epsilon:g}")
-        open_best = facts.at(AT_BEST)
         return " ".join(
             [
                 _said_order(facts, epsilon),
@@ -138,10 +226,10 @@ def _seen_figure(epsilon: float) -> Any:
                     "of them, and is stuck in "
                     f"{stuck(facts.of(f'ours, {epsilon:g}'))} worlds.",
                 ),
-                f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed, since its printed bonus "
-                "explores longer than it "
-                f"must, and {number(open_best)} at its best scale, {number(facts.median(AT_BEST))} in half of the worlds: that is "
-                "what privacy is to be compared with.",
+                _said_reference(facts, [f"ours, {epsilon:g}"]),
+                _said_tuned(facts, epsilon),
+                SAID_SETTINGS,
+                *([_said_alpha(facts)] if epsilon == EPSILONS[-1] else []),
             ]
         )
 
@@ -159,7 +247,14 @@ def _figure(number_: int, epsilon: float) -> Experiment:
         _seen_figure(epsilon),
         SCALE,
         0.8,
-        (*(_obi(mechanism, epsilon) for mechanism in MECHANISMS), _ours(epsilon), _ours(epsilon, 0.1), *_UCBVI),
+        (
+            *(_obi(mechanism, epsilon) for mechanism in MECHANISMS),
+            *(_alpha(epsilon, alpha) for alpha in ALPHAS if epsilon == EPSILONS[-1]),
+            _tuned(f"LDP-OBI, laplace, tuned, {epsilon:g}"),
+            _ours(epsilon),
+            _ours(epsilon, 0.1),
+            *_UCBVI,
+        ),
         SEEDS,
         InstanceRegret(f"{TITLE}; local epsilon {epsilon:g}", per_person=True),
     )
@@ -170,6 +265,7 @@ def _slopes() -> Experiment:
     people, places = (1e5, 1e6, 1e7, 1e8), (0.2, 0.6, 2.0, 6.0, 20.0)
     parts: list[Sweep] = []
     theory: list[tuple[str, str]] = []
+    forms: list[tuple[str, Terms]] = []
 
     def curve(mechanism: str, epsilon: float, many: float = PEOPLE) -> Curve:
         delta, choices = _choices(mechanism)
@@ -180,6 +276,7 @@ def _slopes() -> Experiment:
         parts.append(Sweep(f"{name}, over people", people, tuple(curve(mechanism, 20.0, many) for many in people)))
         parts.append(Sweep(f"{name}, over epsilon", places, tuple(curve(mechanism, place) for place in places)))
         theory += [(f"{name}, over people", "0.5"), (f"{name}, over epsilon", "-1")]
+        forms += [(f"{name}, over people", ROOT_OF_PEOPLE), (f"{name}, over epsilon", OVER_EPSILON)]
 
     def seen(facts: Facts) -> str:
         over = {
@@ -212,7 +309,7 @@ def _slopes() -> Experiment:
         1.0,
         tuple(parts),
         10,
-        Slopes("Random world, 2 states, 2 actions, 2 steps", tuple(theory)),
+        Slopes("Random world, 2 states, 2 actions, 2 steps", tuple(theory), tuple(forms)),
         quick_seeds=1,
     )
 
@@ -238,9 +335,9 @@ def _seen_1(facts: Facts) -> str:
                 "LDP-PSRL does better than LDP-OBI, as in the paper, by more than slightly.",
             ),
             facts.claim(better, "Ours is below both at every epsilon."),
-            f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed and "
-            f"{number(facts.at(AT_BEST))} at its best, "
-            f"{number(facts.median(AT_BEST))} in half of the worlds.",
+            *(_said_tuned(facts, epsilon) for epsilon in EPSILONS),
+            _said_reference(facts, [f"ours, {epsilon:g}" for epsilon in EPSILONS]),
+            SAID_SETTINGS,
         ]
     )
 
@@ -272,8 +369,8 @@ def _seen_7(facts: Facts) -> str:
                 "better of the two. What "
                 "earlier versions of this page said of one world, and of the cause, is withdrawn.",
             ),
-            f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed and "
-            f"{number(facts.at(AT_BEST))} at its best.",
+            _said_reference(facts, [f"LDP-PSRL, {epsilon:g}" for epsilon in EPSILONS]),
+            SAID_SETTINGS,
         ]
     )
 
@@ -292,7 +389,13 @@ EXPERIMENTS = (
         _seen_1,
         SCALE,
         0.8,
-        (*(_obi("laplace", epsilon) for epsilon in EPSILONS), *map(_psrl, EPSILONS), *map(_ours, EPSILONS), *_UCBVI),
+        (
+            *(_obi("laplace", epsilon) for epsilon in EPSILONS),
+            *map(_psrl, EPSILONS),
+            *(_tuned(f"LDP-OBI, laplace, tuned, {epsilon:g}") for epsilon in EPSILONS),
+            *map(_ours, EPSILONS),
+            *_UCBVI,
+        ),
         SEEDS,
         InstanceRegret(TITLE, per_person=True),
     ),

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._version import __version__
+from ...privacy import Guarantee
+from ...privacy.guarantee import rounded_up
 
 QUICK, PAPER = "quick", "paper"
 SCALES = (QUICK, PAPER)
@@ -25,6 +27,19 @@ FEWER_PEOPLE, QUICK_SEEDS = 100, 3
 LEAST_PEOPLE = 5000
 # Points of a curve that are kept, evenly spaced on a logarithmic scale.
 MOST_PLACES = 100
+
+
+NO_GUARANTEE = 0.5
+"""A delta above this is no guarantee, whatever the epsilon."""
+
+
+def in_words(guarantee: Guarantee) -> str:
+    """A guarantee in words; one whose delta is above `NO_GUARANTEE` is called none."""
+    if guarantee.delta <= NO_GUARANTEE:
+        return str(guarantee)
+    return (
+        f"no guarantee, {guarantee.trust}: delta is {rounded_up(guarantee.delta, 4)} at epsilon {guarantee.epsilon:g}"
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,8 @@ from .part import PAPER, QUICK, PartResult
 
 SEEN = "What we see"
 DATA, TABLE, PAGE, SUMMARY, HEADLINE = "data.parquet", "table.md", "index.html", "summary.json", "headline.md"
+CLAIMS = "claims.json"
+"""Claims of a page with their measurements and verdicts, where it has them as data."""
 
 GUARANTEES = "guarantees"
 """The key under which a data file has the true guarantee of each part, in words."""
@@ -62,10 +64,13 @@ def texts(experiment: Experiment, scale: str, results: Sequence[PartResult], pic
     """All that is written of an experiment beside its data and pictures, by the names of the files."""
     rows = experiment.view.table(results)
     summary = {"address": experiment.address, "title": experiment.title, "pictures": list(pictures)}
+    claims = experiment.claims(scale, results)
+    judged = {CLAIMS: json.dumps([claim.as_json() for claim in claims], indent=1) + "\n"} if claims else {}
     headline = {} if experiment.headline is None else {HEADLINE: markdown(experiment.headline(results))}
     return {
         TABLE: markdown(rows),
         **headline,
+        **judged,
         SUMMARY: json.dumps(summary, indent=2) + "\n",
         PAGE: _page(experiment, scale, results, rows, pictures),
     }

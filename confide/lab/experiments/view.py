@@ -13,11 +13,18 @@ from ...analysis.reporting.ratio_figure import Dot, ratio_figure
 from ...analysis.reporting.tradeoff import tradeoff_figure
 from ...analysis.reporting.value_figure import value_figure
 from .part import PartResult
+from .terms import Terms, fitted, power_misfit
 
 
 def ratio(result: PartResult, other: PartResult) -> SeedInterval:
     """Mean final value of one over that of the other, with its interval: two curves share no random numbers."""
     return ratio_interval(result.final, other.final)
+
+
+def surely_less(one: PartResult, other: PartResult) -> bool:
+    """Whether one is below the other at every place, beyond the error of seeds."""
+    columns = range(one.rows.shape[1])
+    return all(ratio_interval(one.rows[:, place], other.rows[:, place]).below_one for place in columns)
 
 
 @dataclass(frozen=True)
@@ -162,21 +169,27 @@ def _both(label: str) -> str:
 
 @dataclass(frozen=True)
 class Slopes:
-    """Growth as a power: the slope of log loss over log place of each part, beside what theory says.
+    """Growth as a power, and in a bound's own form: two terms, where it has two.
 
-    A part is called "NAME, over THING"; `theory` says what is expected by that label.
+    A part is called "NAME, over THING"; `theory` says by that label which power is expected, `forms` which two terms.
     """
 
     title: str
     theory: tuple[tuple[str, str], ...]
+    forms: tuple[tuple[str, Terms], ...] = ()
 
     def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
-        """Rows of slopes with their intervals."""
-        expected = dict(self.theory)
-        rows: list[Sequence[str]] = [("", "from", "to", "measured power", "theory")]
+        """Rows of powers and coefficients with their intervals, and of how far each fit is off at most."""
+        expected, forms = dict(self.theory), dict(self.forms)
+        heads = ("", "from", "to", "measured power", "theory", "off by", "two terms", "off by")
+        rows: list[Sequence[str]] = [heads]
         for result in results:
             ends, power = (f"{place:g}" for place in result.x[[0, -1]]), slope(result).text(".2f")
-            rows.append((result.label, *ends, power, expected.get(result.label, "")))
+            row = [result.label, *ends, power, expected.get(result.label, ""), f"{power_misfit(result):.0%}", "", ""]
+            if (terms := forms.get(result.label)) is not None:
+                fit = fitted(result, terms)
+                row[-2:] = fit.text(terms), f"{fit.misfit:.0%}"
+            rows.append(row)
         return rows
 
     def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:

@@ -65,8 +65,6 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
     if rule is None:
         return request.design(question, Act(noise, size), remarks=getattr(question, "remarks", ()))
     amount = rule.noise(question.spec, promise, request.schedule.users)
-    if not amount > 0:
-        raise InvalidInput("paper-needs-rho", "The paper states its noise for rho. Give rho, or use tight.")
     stated = Laplace(amount, unit) if pure else Gaussian(amount, min(noise.grid, grid_for(amount, unit)))
     return request.design(question, Act(stated, size), paper=request.paper)
 

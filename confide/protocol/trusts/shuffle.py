@@ -48,7 +48,7 @@ from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS, 
 from ..kinds.kind import DesignMaker
 from ..laws import Law, PeoplesNoise, SumsNoise
 from ..releases.release import BATCHES, PEOPLES
-from ..shuffled_obi import BITS_A_STEP, PAPER_NAME, claimed_epsilon, printed_bit_epsilon
+from ..shuffled_obi import PAPER_NAME, bits_a_step, claimed_epsilon, printed_bit_epsilon
 from .mixing import BEYOND, Mixing, people_in_sum
 from .trust import People, ReportMaker, Trust, register
 
@@ -226,28 +226,26 @@ def _epsilon(promise: Guarantee) -> float:
 
 def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> Design:
     """M_sh with the paper's noise: that of the local epsilon, else that for which Proposition 5 claims the promise."""
-    if mixing.reward_bits > 1:
-        raise InvalidInput(
-            "paper-one-reward-bit",
-            "The paper's Theorem 6 is about one reward bit. Use reward_bits 1, or another calibration.",
-        )
-    question, promise = question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED), request.promise
-    spec, epsilon = question.spec, _epsilon(promise)
+    counts, promise, m = (
+        question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED),
+        request.promise,
+        mixing.reward_bits,
+    )
+    form = counts if m == 1 else BitQuestion(counts)
+    spec, epsilon, charged = counts.spec, _epsilon(promise), bits_a_step(m) * counts.spec.horizon
     if mixing.local_epsilon is not None:
-        bit = mixing.local_epsilon / (BITS_A_STEP * spec.horizon)
+        bit = mixing.local_epsilon / charged
     else:
-        bit = printed_bit_epsilon(spec, epsilon, promise.delta, mixing.burn_in)
+        bit = printed_bit_epsilon(spec, epsilon, promise.delta, mixing.burn_in, m)
     mechanism = RandomizedResponse(bit)
-    claimed = claimed_epsilon(mechanism.flip, max(mixing.burn_in, 1), spec.horizon, promise.delta or 1e-6)
+    claimed = claimed_epsilon(mechanism.flip, max(mixing.burn_in, 1), spec.horizon, promise.delta or 1e-6, m)
     why = (
         f"no guarantee of shuffling: the paper claims ({claimed:.3g}, {promise.delta or 1e-6:g})-joint DP, but shuffles the "
         "whole history anew before every episode, so that consecutive releases differ by exactly one person's report"
     )
     # Lemma 4 charges (4 + 2m)H bits, two more than can change.
-    requested = replace(promise, trust=LOCAL, epsilon=bit * BITS_A_STEP * spec.horizon, delta=0.0)
-    return request.design(
-        question, Act(mechanism, question.price()), requested=requested, paper=PAPER_NAME, remarks=(why,)
-    )
+    requested = replace(promise, trust=LOCAL, epsilon=bit * charged, delta=0.0)
+    return request.design(form, Act(mechanism, form.price()), requested=requested, paper=PAPER_NAME, remarks=(why,))
 
 
 def local_guarantee(design: Design) -> Guarantee:

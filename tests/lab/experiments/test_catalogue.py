@@ -14,6 +14,7 @@ from confide.lab.experiments import vtr
 from confide.lab.experiments.catalogue import ADDRESSES, catalogue, chosen
 from confide.lab.experiments.curve import Curve
 from confide.lab.experiments.publishing import GROUPS
+from confide.lab.experiments.reference import REFERENCE
 from confide.lab.experiments.shuffled import BATCHES, LEAST, found_batch
 from confide.lab.simulation import prepare
 
@@ -35,6 +36,7 @@ EXPECTED = {
     "offline/theorem-3.3",
     "ours/worlds",
     "ours/cost-of-privacy",
+    "ours/rivals",
     "ours/claimed-and-true",
     "ours/joint-riverswim",
     "ours/local-riverswim",
@@ -137,9 +139,12 @@ def test_larger_local_epsilons_need_larger_batches_and_none_is_below_the_least()
 def test_constants_of_figure_2_were_tried() -> None:
     for name in ("3", "3-inhomogeneous", "5", "5-inhomogeneous"):
         one = catalogue()[f"ldp-ucrl-vtr/figure-2-{name}"]
-        assert len(one.parts) == 2 + 3 * len(vtr.EPSILONS)
+        assert len(one.parts) == 3 + 3 * len(vtr.EPSILONS)
+        names = {vtr.OPEN: "no privacy", vtr.OPEN_PRINTED: "as printed"}
         for part in one.parts:
-            kind = "as printed" if part.label == vtr.OPEN_PRINTED else part.label.split(",")[0]
+            if part.label == REFERENCE:
+                continue
+            kind = names.get(part.label, part.label.split(",")[0])
             assert isinstance(part, Curve)
             if kind in ("tight", "joint"):  # ours is as it comes
                 assert set(part.choices) == {"calibration", "seed"}

@@ -22,6 +22,7 @@ from confide.lab.simulation.play import play, walk
 from confide.lab.simulation.shuffled import batch_adder, mixer_of
 from confide.lab.simulation.simulate import choose_engine
 from confide.lab.simulation.streams import Streams, spawn, streams
+from confide.learning.planning.evaluation import occupancy
 from confide.mdp import Policy
 from confide.protocol.design import Design
 from tests.everyday import first_of
@@ -256,3 +257,30 @@ def test_a_hundred_million_people_take_no_longer_than_twenty_thousand_batches() 
     outcome = batched.run(setting, root)
     assert time.process_time() - started < 2.0
     assert outcome.final_value > 0.99 * setting.optimal_value
+
+
+def test_several_reward_bits_as_printed_are_read_without_bias() -> None:
+    """Algorithm 3 with m = 3: sums drawn at once and real reports both estimate expected rewards; within 6 deviations."""
+    people, local = 400, 60.0
+    policy = Policy.uniform(3, 2, 2).probabilities
+    choices: dict[str, Any] = {"calibration": "paper", "local_epsilon": local, "reward_bits": 3, "honest": 1.0}
+    setting = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), people, horizon=3, schedule="every", **choices)
+    expected = people * (occupancy(setting.model, Policy(policy)) * setting.model.rewards).sum(axis=0)
+    flip = setting.design.mechanism.flip
+    noise = np.sqrt(people * 3 * flip * (1 - flip) / 3) / (1 - 2 * flip)  # of m = 3 bits a step and person, over m
+    luck = streams(next(iter(spawn(5, 1))))
+    told = open_book(setting.design, luck.replayable, simulated=True)
+    for total in batched.group_drawing(setting, luck.world, luck.noise)(
+        setting.design.question, policy[None], people, 0
+    ):
+        told.take_sum(total)
+    sent = open_book(setting.design, luck.replayable, simulated=True)
+    for _ in range(people):
+        person = walk(setting.environment, policy, luck.world)
+        sent.take(respond(setting.design, None, person, luck.replayable, simulated=True))
+    spread = np.hypot(
+        noise, np.sqrt(3 * expected + 1)
+    )  # a person's reward sum is at most H: its variance, H times its mean
+    for book in (told, sent):
+        assert (np.abs(book.close().counts.rewards[0] - expected) < 6 * spread).all()
+    assert (2 * expected / 3 > 6 * spread).any()  # a factor of m too many or too few would show

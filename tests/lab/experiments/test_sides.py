@@ -1,0 +1,62 @@
+"""The rule for pages of papers: sides all as printed, sides all tuned inside their grids, the latter at the same true guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.part import PAPER
+from confide.lab.experiments.publishing import folder_of, read_data
+from confide.lab.experiments.sides import EXCEPTIONS, ONE_PRINTED, ONE_TUNED, UNEQUAL, UNRECORDED, faults
+from confide.lab.experiments.tuning import Tuned, read_tuning
+from tools.pages import PAGES
+from tools.tuning import TABLE, chosen, grids
+
+PAPERS = sorted(address for address in catalogue() if not address.startswith("ours/"))
+
+
+@pytest.mark.parametrize("address", PAPERS)
+def test_a_page_keeps_the_rule_or_says_why_not(address: str) -> None:
+    found = faults(catalogue()[address], read_data(folder_of(PAGES, address, PAPER)), read_tuning(TABLE))
+    assert found == set(EXCEPTIONS.get(address, {}))
+
+
+def test_exceptions_have_a_reason_each_and_belong_to_pages() -> None:
+    assert set(EXCEPTIONS) <= set(PAPERS)
+    assert all(reason.endswith(".") for reasons in EXCEPTIONS.values() for reason in reasons.values())
+
+
+def test_constants_are_the_best_of_their_grids_and_lie_inside() -> None:
+    tuning = read_tuning(TABLE)
+    assert set(tuning) == set(grids()) == set(chosen())
+    for name, one in tuning.items():
+        assert chosen()[name] == one.best, name
+        assert dict(one.axes) == dict(grids()[name][0]) and len(one.losses) == len(one.points)
+        assert not one.at_an_edge(), name
+
+
+def test_an_edge_is_seen() -> None:
+    axis = {"lambda": (1.0, 10.0, 100.0), "c": (0.0, 1.0)}
+    assert Tuned(axis, (9, 9, 1, 9, 9, 9), 0).at_an_edge() == []  # 10 and 0: 0 is the least there is
+    assert Tuned(axis, (9, 9, 9, 9, 9, 1), 0).at_an_edge() == ["lambda", "c"]
+    assert Tuned(axis, (1, 9, 9, 9, 9, 9), 0).at_an_edge() == ["lambda"]
+
+
+def test_one_sided_pages_unequal_guarantees_and_edges_stop_the_build() -> None:
+    page: Any = catalogue()["offline/figure-1b"]
+    results, tuning = read_data(folder_of(PAGES, page.address, PAPER)), read_tuning(TABLE)
+    assert faults(page, results, tuning) == set()
+    tuned = replace(page, parts=tuple(part for part in page.parts if "as printed" not in part.label))
+    assert faults(tuned, results, tuning) == {ONE_PRINTED}
+    printed = replace(
+        page, parts=tuple(part for part in page.parts if "as printed" in part.label or "ours" in part.label)
+    )
+    assert faults(printed, results, tuning) == {ONE_TUNED}
+    less = [replace(one, guarantee="0.4-zCDP, central") if one.label == "DP-PEVI, rho 1" else one for one in results]
+    assert faults(page, less, tuning) == {UNEQUAL}
+    name = "DP-PEVI, rho 1"
+    edge = replace(tuning[name], losses=tuple(range(len(tuning[name].losses))))
+    assert faults(page, results, {**tuning, name: edge}) == {UNRECORDED}

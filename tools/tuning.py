@@ -1,0 +1,61 @@
+"""Tries every point of the grids of tuned sides on seeds and worlds that are not reported: `python -m tools.tuning [NAME ...]`.
+
+A grid whose best point is at an edge is named; widen it beside the constants, in `confide/lab/experiments`, and run again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from confide.lab.experiments import ldp_obi, offline
+from confide.lab.experiments.tuning import Tuned, read_tuning
+
+TABLE = Path(__file__).parent.parent / "docs" / "reproductions" / "tuning.json"
+WORLDS = 30
+"""In how many random worlds a bonus is tuned."""
+
+
+def grids() -> dict[str, tuple[Mapping[str, tuple[float, ...]], int]]:
+    """The grid of every tuned side, and the root of its seeds."""
+    linear = {offline.side_name(*side): (offline.axes(*side), offline.TUNING_ROOT) for side in offline.TUNED}
+    return {**linear, **{label: ({"bonus scale": ldp_obi.SCALES}, 0) for label in ldp_obi.TUNED}}
+
+
+def chosen() -> dict[str, tuple[float, ...]]:
+    """The constants that the experiments use, by the name of the side."""
+    linear = {offline.side_name(*side): constants for side, constants in offline.TUNED.items()}
+    return {**linear, **{label: (scale,) for label, scale in ldp_obi.TUNED.items()}}
+
+
+def loss(label: str, point: tuple[float, ...]) -> float:
+    """The mean loss of a side at one point of its grid."""
+    if label in ldp_obi.TUNED:
+        return float(ldp_obi.tuning_side(label, *point).compute("paper", WORLDS).final.mean())
+    side: Any = next(side for side in offline.TUNED if offline.side_name(*side) == label)
+    curve = offline.linear_side(*side, *point, people=offline.TUNING_PEOPLE, seed=offline.TUNING_ROOT)
+    return float(curve.compute("paper", offline.TUNING_SEEDS).mean.mean())
+
+
+def main(names: list[str]) -> int:
+    """Try the sides that are named, or all, and write down what was found."""
+    edges = 0
+    for label, (axes, root) in grids().items():
+        if names and label not in names:
+            continue
+        losses = tuple(loss(label, point) for point in Tuned(axes, (), root).points)
+        one = Tuned(axes, losses, root)
+        edges += len(one.at_an_edge())
+        edge = "".join(f"; {axis} at an edge" for axis in one.at_an_edge())
+        print(f"{label}: best {one.best}, {min(one.losses):.4g}{edge}", flush=True)
+        found = read_tuning(TABLE) if TABLE.is_file() else {}
+        document = {key: value.as_json() for key, value in sorted({**found, label: one}.items())}
+        TABLE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return int(edges > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
