@@ -25,6 +25,7 @@ from confide.lab.simulation.streams import Streams, spawn, streams
 from confide.learning.planning.evaluation import occupancy
 from confide.mdp import Policy
 from confide.protocol.design import Design
+from confide.protocol.trusts.mixing import BEYOND
 from tests.everyday import first_of
 from tests.refusals import refused
 
@@ -215,7 +216,8 @@ def test_a_burn_in_acts_at_random_first() -> None:
 def test_defaults_and_words() -> None:
     setting = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 10**6, horizon=2)
     assert setting.schedule.kind == "doubling" and setting.design.mechanism.apart
-    assert setting.schedule.parameter == 10**6 // (16 << 8)  # 244 people show the average pair
+    # 244 people show the average pair; a service issues a quarter more tickets than a batch has places
+    assert setting.schedule.parameter == int(244 / (1 + BEYOND)) == 195
     for chosen in ({"calibration": "sound"}, {"mechanism": "shuffled-step"}):
         equal = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 10**6, horizon=2, **chosen)
         assert equal.schedule.kind == "size" and equal.schedule.parameter == 10**6 // 160
