@@ -38,6 +38,7 @@ from . import (
     planted_samplers,
     planted_seeds,
     planted_service,
+    planted_tokens,
 )
 from .planted import Mutant
 
@@ -57,6 +58,7 @@ MUTANTS = (
     *planted_samplers.MUTANTS,
     *planted_seeds.MUTANTS,
     *planted_service.MUTANTS,
+    *planted_tokens.MUTANTS,
 )
 ROOT = Path(__file__).resolve().parent.parent
 DATA, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
