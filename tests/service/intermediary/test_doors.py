@@ -98,7 +98,20 @@ class Chatty(IntermediaryServer):
 
 
 BATCH_SHOWN = {"batch", "issued", "deadline", "closing", "epoch"}
-DASHBOARD = {"round", "head", "ended", "rounds", "closes", "people", "users", "live", "refusals", "rate", "certified"}
+DASHBOARD = {
+    "round",
+    "head",
+    "ended",
+    "rounds",
+    "closes",
+    "people",
+    "users",
+    "live",
+    "refusals",
+    "rate",
+    "certified",
+    "alarm",
+}
 STORY = {"schema", "promise", "objective", "confidence", "ends", "rounds", "outlook", "demo"}
 ROUND = {"round", "people", "bytes", "worth", "error"}
 LOGGED = {"batch closed", "round opened"}
@@ -121,6 +134,7 @@ def check_names(pair: Pair, closed: int) -> None:
     wait_for(lambda: seen()["round"] == closed + 1)  # what is shown is looked at now and then
     given = seen()
     assert set(given) == DASHBOARD and given["refusals"] is None and given["live"] is False
+    assert given["alarm"] is None  # sums of episodes are never judged: an alarm would be a function of them
     assert given["people"] == (pair.doors.manager.contract.tickets(1) if closed else 0) and given["rate"] in (None, 0.0)
     story = json.loads(pair.collector.get("/dashboard/story.json")[1])
     assert set(story) == STORY and all(set(row) == ROUND for row in story["rounds"])
