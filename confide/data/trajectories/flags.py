@@ -78,7 +78,8 @@ class FlaggedPart(NumberedPart):
         needed = [
             name for name in dict.fromkeys([*columns, *identifying, *self.columns.flags]) if name and name != FLAGGED
         ]
-        episode, row, length, over, before = (self.number << SHIFT) - 1, 0, 0, True, list[pa.RecordBatch]()
+        episode, row, length, over = (self.number << SHIFT) - 1, 0, 0, True
+        before: list[object] = []
         for batch in self.part.batches(needed, threads):
             if not batch.num_rows:
                 continue
