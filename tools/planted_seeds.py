@@ -32,8 +32,8 @@ MUTANTS = (
     Mutant(
         "one seed has an interval without width",
         "analysis/reporting/intervals.py",
-        "    if count == 1:\n        return SeedInterval(mean)\n",
-        "    if count == 1:\n        return SeedInterval(mean, mean, mean)\n",
+        "    if count == 1:\n        return SeedInterval(mean)\n    if mean > 0",
+        "    if count == 1:\n        return SeedInterval(mean, mean, mean)\n    if mean > 0",
         (INTERVALS, "tests/analysis/results/test_run.py"),
         unseen=UNSEEN,
     ),
