@@ -31,8 +31,12 @@ from confide.privacy import Guarantee, Joint, Local, Shuffle
 from tools.interval_candidates import MEANS, RATIOS, Array
 
 ROOT = Path(__file__).resolve().parents[1]
+FRESH_DATA = ROOT / "docs" / "intervals-fresh.parquet"
 DATA, DOCUMENT = ROOT / "docs" / "intervals.parquet", ROOT / "docs" / "intervals.md"
 WORLDS = ("riverswim/8", "chain/6", "random/4x3?seed=13", "clinic")
+FRESH = ("grid/3x3", "random/8x3?seed=15", "riverswim-inhomogeneous/4", "illness/6x3")
+"""Worlds on which nothing of the interval was chosen."""
+
 PROMISES: dict[str, tuple[str, Guarantee, float, dict[str, Any]]] = {
     "joint": ("ucbvi", Joint(1.0, 1e-6), 1e5, {}),
     "local": ("obi", Local(4.0), 1e6, {"schedule": "growth:1.1"}),
@@ -64,10 +68,10 @@ def stored(path: Path = DATA) -> Runs:
     return {key: regrets[[other == key for other in keys]] for key in dict.fromkeys(keys)}
 
 
-def completed(path: Path = DATA) -> Runs:
+def completed(path: Path = DATA, worlds: tuple[str, ...] = WORLDS) -> Runs:
     """All runs; those that are not stored are run, and stored as they are finished."""
     runs = stored(path)
-    for world in WORLDS:
+    for world in worlds:
         for name, (learner, promise, people, choices) in PROMISES.items():
             if (world, name) not in runs:
                 from confide.lab.simulation import simulate
@@ -232,9 +236,20 @@ def measured(runs: Runs) -> tuple[dict[str, str], list[str]]:
     return tables, missed(runs, covered, behind)
 
 
+def fresh(runs: Runs) -> dict[str, str]:
+    """The tables of the worlds on which nothing was chosen."""
+    covered, behind = coverage(runs, {TAKEN: taken_mean}), said_behind(runs, {TAKEN: taken_ratio})
+    return {
+        "fresh": compared(covered, np.min, "fresh worlds: % held, all together (worst)"),
+        "fresh given": given(runs),
+        "fresh each": each(runs, covered, behind),
+    }
+
+
 def main() -> int:
     """Run what is missing, measure, and write the tables."""
     tables, wrong = measured(completed())
+    tables |= fresh(completed(FRESH_DATA, FRESH))
     DOCUMENT.write_text(filled(DOCUMENT.read_text(encoding="utf-8"), tables), encoding="utf-8")
     print("\n\n".join(tables.values()))
     for sentence in wrong:
