@@ -277,6 +277,7 @@ def check_composed(python: Path, place: Path, profile: str, monkeypatch: pytest.
             ), line
 
 
+@pytest.mark.slow  # five processes and a Postgres, which take long on a busy machine
 @pytest.mark.postgres
 @pytest.mark.service
 @pytest.mark.parametrize("profile", ["local", "joint"])
