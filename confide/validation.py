@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .errors import InvalidInput, UnknownName
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """What JSON can say."""
+Plain: TypeAlias = "bool | int | float | str | bytes | Sequence[Plain] | Mapping[str, Plain] | None"
+"""What MessagePack can say: JSON, and bytes."""
 
 
 def refusal(code: str, name: str, rule: str, value: object, way_out: str = "") -> InvalidInput:
@@ -27,11 +29,11 @@ def wrong_shape(name: str, wanted: object, shape: object, way_out: str = "") -> 
 
 
 def number(
-    name: str, value: Any, rule: str = "a finite number", way_out: str = "", code: str = "not-a-number"
+    name: str, value: object, rule: str = "a finite number", way_out: str = "", code: str = "not-a-number"
 ) -> float:
     """A finite real number. rule, code: the rule that a value which is none breaks."""
     try:
-        result = float(value)
+        result = float(value)  # type: ignore[arg-type]  # what is no number is refused
     except (TypeError, ValueError, OverflowError):
         raise refusal(code, name, rule, value, way_out) from None
     if not math.isfinite(result) or isinstance(value, bool):
@@ -39,7 +41,7 @@ def number(
     return result
 
 
-def positive(name: str, value: Any, way_out: str = "") -> float:
+def positive(name: str, value: object, way_out: str = "") -> float:
     """A finite number above zero."""
     result = number(name, value, "a positive finite number", way_out, "not-positive")
     if result <= 0:
@@ -47,7 +49,7 @@ def positive(name: str, value: Any, way_out: str = "") -> float:
     return result
 
 
-def between(name: str, value: Any, low: float, high: float, way_out: str = "") -> float:
+def between(name: str, value: object, low: float, high: float, way_out: str = "") -> float:
     """A number in the closed interval [low, high]."""
     rule = f"between {low:g} and {high:g}"
     result = number(name, value, rule, way_out, "out-of-range")
@@ -56,7 +58,7 @@ def between(name: str, value: Any, low: float, high: float, way_out: str = "") -
     return result
 
 
-def delta(name: str, value: Any, way_out: str = "") -> float:
+def delta(name: str, value: object, way_out: str = "") -> float:
     """A failure probability of a privacy guarantee, in [0, 1)."""
     result = number(name, value, "at least 0 and below 1", way_out, "not-a-delta")
     if not 0 <= result < 1:
@@ -64,14 +66,14 @@ def delta(name: str, value: Any, way_out: str = "") -> float:
     return result
 
 
-def integer(name: str, value: Any, low: int, high: int | None = None, way_out: str = "") -> int:
+def integer(name: str, value: object, low: int, high: int | None = None, way_out: str = "") -> int:
     """A whole number of at least `low` and, if given, at most `high`. Floats such as 1e6 are accepted if whole."""
     rule = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
     if isinstance(value, bool):
         raise refusal("not-a-whole-number", name, rule, value, way_out)
     try:
-        result = int(value)
-        same = math.isfinite(float(value)) and result == value
+        result: int = int(value)  # type: ignore[call-overload]  # what is no number is refused
+        same = math.isfinite(float(value)) and result == value  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise refusal("not-a-whole-number", name, rule, value, way_out) from None
     if not same or result < low or (high is not None and result > high):
@@ -79,7 +81,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None, way_out: s
     return result
 
 
-def choice(name: str, value: Any, options: Iterable[str], way_out: str = "") -> str:
+def choice(name: str, value: object, options: Iterable[str], way_out: str = "") -> str:
     """One of the named options; an unknown one is answered with the nearest."""
     known = list(options)
     if value in known:
@@ -89,7 +91,7 @@ def choice(name: str, value: Any, options: Iterable[str], way_out: str = "") -> 
     raise UnknownName("unknown-name", f"{name} {value!r} is not known. {way_out or hint}", about=name)
 
 
-def array(name: str, value: Any, shape: tuple[int | None, ...], way_out: str = "") -> NDArray[np.float64]:
+def array(name: str, value: ArrayLike, shape: tuple[int | None, ...], way_out: str = "") -> NDArray[np.float64]:
     """A finite real array of the given shape; None in `shape` leaves that length free."""
     try:
         result = np.ascontiguousarray(value, dtype=np.float64)
@@ -121,7 +123,7 @@ def probabilities(name: str, value: NDArray[np.float64], way_out: str = "") -> N
     return value
 
 
-def indices(name: str, value: Any, size: int, way_out: str = "") -> NDArray[np.int64]:
+def indices(name: str, value: ArrayLike, size: int, way_out: str = "") -> NDArray[np.int64]:
     """A one-dimensional array of whole numbers in 0 .. size-1."""
     try:
         raw = np.asarray(value)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from .. import validation
+from ..validation import Json
 
 _FORM = re.compile(r"(?P<name>[^/:?]+)(?P<mark>[/:]?)(?P<rest>(?<=[/:])[^?]*)?(?:\?(?P<options>.*))?", re.DOTALL)
 
@@ -18,7 +18,7 @@ class Address:
     name: str
     mark: str
     rest: str
-    options: dict[str, Any]
+    options: dict[str, Json]
 
     @classmethod
     def read(cls, text: str) -> Address:
@@ -42,14 +42,14 @@ class Address:
         return f"{self.name}{self.mark}{self.rest}" + (f"?{query}" if query else "")
 
 
-def read_value(text: str) -> Any:
+def read_value(text: str) -> Json:
     """A truth value, a whole number, a number, several of them after commas, or else the text itself."""
     if "," in text:
         return tuple(read_value(item) for item in text.split(","))
     return read_word(text)
 
 
-def read_word(text: str) -> Any:
+def read_word(text: str) -> bool | int | float | str:
     """A truth value, a whole number, a number, or else the text itself."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -61,7 +61,7 @@ def read_word(text: str) -> Any:
     return text
 
 
-def write_value(value: Any) -> str:
+def write_value(value: Json) -> str:
     """The inverse of `read_value`."""
     if isinstance(value, tuple | list):
         return ",".join(write_value(item) for item in value)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import PrivacyError
@@ -66,7 +65,7 @@ class Critic:
         return self.weights, self.covariance, np.array([self.middle, self.multiplier, self.margin, self.top])
 
     @classmethod
-    def of(cls, weights: Any, covariance: Any, numbers: Any) -> Critic:
+    def of(cls, weights: ArrayLike, covariance: ArrayLike, numbers: ArrayLike) -> Critic:
         """The function with these arrays and numbers, as `arrays` gave them."""
         entries = validation.array("numbers", numbers, (4,))
         return cls(np.asarray(weights), np.asarray(covariance), *entries.tolist())
@@ -109,7 +108,7 @@ class ValueVariance:
         return self.squares, self.means, np.array([*self.middles, self.top])
 
     @classmethod
-    def of(cls, squares: Any, means: Any, numbers: Any) -> ValueVariance:
+    def of(cls, squares: ArrayLike, means: ArrayLike, numbers: ArrayLike) -> ValueVariance:
         """The function with these arrays and numbers, as `arrays` gave them."""
         first, second, top = validation.array("numbers", numbers, (3,)).tolist()
         return cls(np.asarray(squares), np.asarray(means), (first, second), top)
@@ -127,26 +126,26 @@ class VectorPolicy:
         """How many steps it knows."""
         return len(self.critics)
 
-    def act(self, step: int, state: Any, rng: np.random.Generator | None = None) -> int:
+    def act(self, step: int, state: ArrayLike, rng: np.random.Generator | None = None) -> int:
         """An action for one person in the state x (width,); there is no chance in it, so `rng` is not used."""
         critic = self.critics[validation.integer("step", step, 0, self.horizon - 1)]
         return int(critic.actions(self.features.at(state))[0])
 
-    def chosen(self, steps: NDArray[np.int64], states: Any) -> NDArray[np.int64]:
+    def chosen(self, steps: NDArray[np.int64], states: Array) -> NDArray[np.int64]:
         """(n,) the action of each step and state (n, width)."""
         return np.array([self.act(int(step), state) for step, state in zip(steps, states, strict=True)], dtype=np.int64)
 
-    def value(self, step: int, state: Any) -> float:
+    def value(self, step: int, state: ArrayLike) -> float:
         """The pessimistic value of a state: what is surely earned from there on, as far as the learner can tell."""
         critic = self.critics[validation.integer("step", step, 0, self.horizon - 1)]
         return float(critic.value(self.features.at(state))[0])
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: float) -> float:
     return float(_bounded(name, [value], (1,))[0])
 
 
-def _bounded(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def _bounded(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     array = validation.array(name, value, shape)
     if (np.abs(array) > LARGEST).any():
         raise PrivacyError(

@@ -13,11 +13,10 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import msgpack
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import ConfideError, FormatError, InvalidInput
@@ -51,7 +50,7 @@ class MixtureFeatures:
     parameter_norm: float
 
     @classmethod
-    def from_array(cls, phi: Any, parameter_norm: float | None = None) -> MixtureFeatures:
+    def from_array(cls, phi: ArrayLike, parameter_norm: float | None = None) -> MixtureFeatures:
         """The features in a table (S, A, S, d) of phi(s'|s,a), in the order s, a, s'."""
         table = validation.array("features", phi, (None, None, None, None))
         states, actions, following, size = table.shape
@@ -63,7 +62,7 @@ class MixtureFeatures:
 
     @classmethod
     def from_function(
-        cls, phi: Callable[[int, int, int], Any], states: int, actions: int, parameter_norm: float | None = None
+        cls, phi: Callable[[int, int, int], ArrayLike], states: int, actions: int, parameter_norm: float | None = None
     ) -> MixtureFeatures:
         """The features that a function phi(next state, state, action) gives, d numbers each."""
         states, actions = validation.integer("states", states, 1), validation.integer("actions", actions, 1)
@@ -88,7 +87,7 @@ class MixtureFeatures:
         return cls(np.eye(states)[None], np.zeros_like(pairs), pairs, math.sqrt(states * actions))
 
     @classmethod
-    def embedding(cls, phi: Any, psi: Any, parameter_norm: float | None = None) -> MixtureFeatures:
+    def embedding(cls, phi: ArrayLike, psi: ArrayLike, parameter_norm: float | None = None) -> MixtureFeatures:
         """P_h(s'|s,a) = phi(s,a)' M_h psi(s'): phi (S, A, d1), psi (S, d2); theta_h is M_h, row by row, d = d1 d2."""
         pair_features = validation.array("phi", phi, (None, None, None))
         next_features = validation.array("psi", psi, (pair_features.shape[0], None))
@@ -155,7 +154,7 @@ class MixtureFeatures:
         """phi_V(s,a) of every pair, in the coordinates of its block: (S, A, m)."""
         return np.asarray((values @ self.maps)[self.which])
 
-    def probabilities(self, theta: Any) -> Array:
+    def probabilities(self, theta: ArrayLike) -> Array:
         """(L, S, A, S) transition probabilities of parameters (L, d); says where they are none."""
         kernel = self._mixed(validation.array("theta", theta, (None, self.dimension)))
         kernel = np.where((kernel < 0) & (kernel > -SPANNED), 0.0, kernel)

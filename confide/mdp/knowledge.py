@@ -7,10 +7,9 @@ import zlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import FormatError, InvalidInput
@@ -44,10 +43,10 @@ class Knowledge:
     def declared(
         cls,
         spec: Spec,
-        support: Any = None,
-        allowed: Any = None,
-        rewards: Any = None,
-        initial: Any = None,
+        support: ArrayLike | None = None,
+        allowed: ArrayLike | None = None,
+        rewards: ArrayLike | None = None,
+        initial: ArrayLike | None = None,
         ends: bool = True,
         end_reward: float = 0.0,
         returns: tuple[float, float] | None = None,
@@ -143,7 +142,7 @@ class Knowledge:
         return replace(self, spec=spec, rewards=rewards)
 
 
-def read_table(path: str | Path, name: str) -> NDArray[Any]:
+def read_table(path: str | Path, name: str) -> NDArray[np.generic]:
     """A public table from an .npy file, or from an .npz file that holds one array or one of that name."""
     try:
         with open(path, "rb") as file:
@@ -168,7 +167,7 @@ def read_table(path: str | Path, name: str) -> NDArray[Any]:
         ) from error
 
 
-def _mask(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
+def _mask(name: str, value: ArrayLike, shapes: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
     """A table of yes and no, in one of the given shapes."""
     table = np.asarray(value)
     if table.shape not in shapes:
@@ -180,7 +179,7 @@ def _mask(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> NDArray
     return table.astype(np.bool_)
 
 
-def _possible(support: Any, spec: Spec, ends: bool, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _possible(support: ArrayLike | None, spec: Spec, ends: bool, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(S, A, S) which transitions can happen, an end state included; no pair that is allowed may lead nowhere."""
     states, actions = spec.states, spec.actions
     mask: NDArray[np.bool_] | None = None
@@ -210,7 +209,7 @@ def _no_dead_ends(support: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> Non
         )
 
 
-def _rewards(value: Any, spec: Spec, ends: bool, end_reward: float) -> NDArray[np.float64]:
+def _rewards(value: ArrayLike, spec: Spec, ends: bool, end_reward: float) -> NDArray[np.float64]:
     """(L, S, A) with the end state's rewards added."""
     shape = (spec.states, spec.actions)
     table = np.asarray(value)
@@ -237,6 +236,6 @@ def _returns(value: tuple[float, float], horizon: int) -> tuple[float, float]:
     return low, high
 
 
-def _initial(value: Any, states: int, ends: bool) -> NDArray[np.float64]:
+def _initial(value: ArrayLike, states: int, ends: bool) -> NDArray[np.float64]:
     law = validation.probabilities("initial", validation.array("initial", value, (states,)))
     return np.append(law, np.zeros(int(ends)))

@@ -6,16 +6,17 @@ vector x has one for each action, phi(x, a) = x in the block of a. Functions of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import FormatError, InvalidInput
+from ..validation import Plain
 
 Array = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class Features(Protocol):
         """A sentence for certificates about the norms of the features."""
         ...
 
-    def plain(self) -> list[Any]:
+    def plain(self) -> list[Plain]:
         """The kind of features for `read_features`, and plain values from which they are made again."""
         ...
 
@@ -84,7 +85,7 @@ class LinearFeatures:
     allowed: NDArray[np.bool_] | bool = True
 
     @classmethod
-    def declared(cls, phi: Any, bound: float | None = None, clip: bool = False) -> LinearFeatures:
+    def declared(cls, phi: ArrayLike, bound: float | None = None, clip: bool = False) -> LinearFeatures:
         """The features of a public table. Norms above the declared bound are refused, or scaled down to it if `clip`.
 
         Without a bound it is the largest norm of the table, which is public like the table itself.
@@ -137,13 +138,13 @@ class LinearFeatures:
         """A sentence for certificates: norms were checked on the table."""
         return f"feature norms at most {self.bound:g}: checked on the public table"
 
-    def plain(self) -> list[Any]:
+    def plain(self) -> list[Plain]:
         """`table`, its shape, numbers and bound, and which actions may be taken."""
         allowed = None if self.allowed is True else np.packbits(np.asarray(self.allowed)).tobytes()
         return ["table", list(self.phi.shape), self.phi.astype("<f8").tobytes(), self.bound, allowed]
 
     @classmethod
-    def from_plain(cls, shape: Any, raw: Any, bound: Any, allowed: Any) -> LinearFeatures:
+    def from_plain(cls, shape: Sequence[int], raw: bytes, bound: float, allowed: bytes | None) -> LinearFeatures:
         """The features that `plain` wrote down. Norms above 1 are refused: sensitivities rely on it."""
         states, actions, size = (validation.integer("sizes of features", length, 1) for length in shape)
         phi = np.frombuffer(raw, dtype="<f8").reshape(states, actions, size).astype(np.float64)
@@ -210,12 +211,12 @@ class BlockFeatures:
         done = "longer ones were scaled down" if self.clip else "checked on every row"
         return f"states are vectors of {self.width} numbers, of length at most {self.bound:g}: {done}"
 
-    def plain(self) -> list[Any]:
+    def plain(self) -> list[Plain]:
         """`vectors`, and the numbers that they are declared with."""
         return ["vectors", self.actions, self.width, self.bound, self.intercept, self.clip]
 
     @classmethod
-    def from_plain(cls, actions: Any, width: Any, bound: Any, intercept: Any, clip: Any) -> BlockFeatures:
+    def from_plain(cls, actions: int, width: int, bound: float, intercept: bool, clip: bool) -> BlockFeatures:
         """The features that `plain` wrote down."""
         if not isinstance(intercept, bool) or not isinstance(clip, bool):
             raise ValueError("a truth value is none")
@@ -233,7 +234,7 @@ class BlockFeatures:
             return np.asarray(rows)
         return np.asarray(np.concatenate([rows, np.ones((len(rows), 1))], axis=1) * np.sqrt(0.5))
 
-    def at(self, x: Any) -> BlockPoints:
+    def at(self, x: ArrayLike) -> BlockPoints:
         """The features of one vector, or refuse it as the log's rows were."""
         vector = validation.array("state", x, (self.width,))[None]
         if not self.clip and self.long(vector)[0]:
@@ -263,7 +264,7 @@ _READERS: dict[str, Callable[..., Features]] = {
 }
 
 
-def read_features(description: Any) -> Features:
+def read_features(description: Sequence[Plain]) -> Features:
     """The features described by what `plain` wrote down: kind and values; anything else is refused."""
     kind, *values = description
     if kind not in _READERS:

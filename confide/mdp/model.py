@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from .spec import PER_STEP, STATIONARY, Spec
@@ -67,7 +66,7 @@ class Model:
         )
 
 
-def _layered(name: str, value: Any, axes: tuple[str, ...]) -> NDArray[np.float64]:
+def _layered(name: str, value: ArrayLike, axes: tuple[str, ...]) -> NDArray[np.float64]:
     """Numbers with an axis for layers in front, which may be left out where there is one."""
     shape = np.shape(value)
     if len(shape) == len(axes):

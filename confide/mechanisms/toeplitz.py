@@ -36,7 +36,6 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +87,7 @@ class FactoredCounter(ABC):
         return gaussian_loss(self.report_sensitivity(sensitivity), self.sigma, self.grid)
 
     @classmethod
-    def sigma_for(cls, mu: float, sensitivity: Sensitivity, releases: int, grid: float, **shape: Any) -> float:
+    def sigma_for(cls, mu: float, sensitivity: Sensitivity, releases: int, grid: float, **shape: float) -> float:
         """The least sigma with which all releases together are mu-GDP on a grid that is fine for it.
 
         mu = l2 / sqrt(sigma^2 - (1.5 grid)^2), and l2 does not depend on sigma. The last factor outweighs float

@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -192,7 +191,9 @@ class SampledStep:
         anything = rng.multinomial(int((people - honest).sum()), np.full(self.categories, 1 / self.categories))
         return np.asarray(honest + anything, dtype=np.float64)
 
-    def estimate(self, summed: NDArray[np.float64], users: ArrayLike, trials: Any = None) -> NDArray[np.float64]:
+    def estimate(
+        self, summed: NDArray[np.float64], users: ArrayLike, trials: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """How many people are in each category: (sum - n q)/(p - q)."""
         return np.asarray((summed - np.asarray(users) * self.miss) / (self.hit - self.miss))
 

@@ -11,10 +11,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
 
 from .. import validation
 from . import conversion
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # Width of the cells of a tabulated privacy loss; dp-accounting rounds losses up to it.
 RESOLUTION = 1e-4
@@ -31,7 +35,7 @@ class Loss(Protocol):
         """The least delta certified at `epsilon`."""
         ...
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """A dp-accounting PrivacyLossDistribution that dominates this loss."""
         ...
 
@@ -56,7 +60,7 @@ class Pure:
             return 0.0
         return -math.expm1(epsilon - self.value) / (1 + math.exp(-self.value))
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """Randomised response that tells the truth with probability e^v/(1+e^v)."""
         pld = _pld()
         lie = math.exp(-self.value) / (1 + math.exp(-self.value))
@@ -82,7 +86,7 @@ class GaussianLoss:
         """The least delta at `epsilon`, by the exact profile of the Gaussian mechanism."""
         return conversion.gaussian_delta(self.mu, epsilon)
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """The privacy-loss distribution of one Gaussian of sigma 1/mu."""
         return _pld().from_gaussian_mechanism(1 / self.mu, value_discretization_interval=RESOLUTION)
 
@@ -101,7 +105,7 @@ class Concentrated:
         """The least delta at `epsilon`, by the best known conversion."""
         return conversion.zcdp_delta(self.rho, epsilon)
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """None exists: zCDP bounds moments, it has no dominating pair of its own."""
         raise TypeError("a zCDP bound composes with zCDP bounds only")
 
@@ -110,7 +114,7 @@ class Concentrated:
 class Tabulated:
     """A privacy-loss distribution of dp-accounting, pessimistically rounded."""
 
-    table: Any = field(repr=False)
+    table: PrivacyLossDistribution = field(repr=False)
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at `delta`, read off the table."""
@@ -120,7 +124,7 @@ class Tabulated:
         """The least delta at `epsilon`, read off the table."""
         return float(self.table.get_delta_for_epsilon(epsilon))
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """The privacy loss distribution: the table itself."""
         return self.table
 
@@ -137,19 +141,20 @@ class Disclosed:
         """1 at every epsilon."""
         return 1.0
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """None is needed: `compose` and `repeat` know that nothing is hidden."""
         raise TypeError("where nothing is hidden there is nothing to add up")
 
 
-def _pld() -> Any:
+def _pld() -> ModuleType:
     from dp_accounting.pld import privacy_loss_distribution
 
-    return privacy_loss_distribution
+    module: ModuleType = privacy_loss_distribution
+    return module
 
 
 @singledispatch
-def rho_of(loss: Any) -> float | None:
+def rho_of(loss: Loss) -> float | None:
     """The rho of a loss, where it has one: mu^2/2 for a Gaussian; for a pure loss epsilon^2/2, or epsilon if smaller.
 
     (Bun and Steinke 2016 prove the first; the second holds as no Renyi divergence of a pure loss exceeds epsilon.)
@@ -178,7 +183,7 @@ def repeat(loss: Loss, times: int) -> Loss:
 
 
 @singledispatch
-def _repeated(loss: Any, times: int) -> Loss:
+def _repeated(loss: Loss, times: int) -> Loss:
     return Tabulated(loss.distribution().self_compose(times)) if times > 1 else loss
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 Probabilities = NDArray[np.float64]
 ORDERS = 20
@@ -107,7 +110,7 @@ class LossTable:
         found = np.flatnonzero((upper > delta) & (solved >= following))
         return max(0.0, float(solved[found[0]])) if found.size else 0.0
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """The same table for dp-accounting, which composes it with others."""
         from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 

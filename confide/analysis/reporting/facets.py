@@ -10,16 +10,32 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import InvalidInput
-from .figures import COLOURS, DASHES, FAINT, FONT, INK, check_picture, save_figure, short_number, thinned_curve
+from .figures import (
+    COLOURS,
+    DASHES,
+    FAINT,
+    FONT,
+    INK,
+    LineStyle,
+    check_picture,
+    save_figure,
+    short_number,
+    thinned_curve,
+)
 from .intervals import NAME, mean_band
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INTERVAL, RANGE, NO_BAND = "interval", "range", "none"
 BANDS = {
@@ -61,7 +77,7 @@ def facet_figure(
     log: bool = False,
     per_episode: bool = False,
     measure: str = "regret",
-) -> NDArray[Any]:
+) -> NDArray[np.object_]:
     """Draw curves in panels; returns the axes of the panels, (n,), whose figure is `axes[0].figure`. path: where to save it, if."""
     validation.choice("band", band, BANDS)
     if not curves:
@@ -87,7 +103,7 @@ def facet_figure(
     return np.array(places, dtype=object)
 
 
-def styles_of(curves: Sequence[FacetCurve]) -> tuple[dict[str, dict[str, Any]], list[tuple[str, dict[str, Any]]]]:
+def styles_of(curves: Sequence[FacetCurve]) -> tuple[dict[str, LineStyle], list[tuple[str, LineStyle]]]:
     """The style of each curve by its name, and the lines of the legend: text and style, none for a heading."""
     axes = {
         axis: list(dict.fromkeys(curve.values.get(axis, "-") for curve in curves))
@@ -96,26 +112,33 @@ def styles_of(curves: Sequence[FacetCurve]) -> tuple[dict[str, dict[str, Any]], 
     }
     axes = {axis: values for axis, values in sorted(axes.items(), key=lambda each: -len(each[1])) if len(values) > 1}
     names = {curve.name: curve.values for curve in curves}
-    looks = (("color", COLOURS), ("linestyle", DASHES), ("marker", MARKERS))
+    looks: tuple[list[LineStyle], ...] = (
+        [{"color": colour} for colour in COLOURS],
+        [{"linestyle": dashes} for dashes in DASHES],
+        [{"marker": marker} for marker in MARKERS],
+    )
     if not 0 < len(axes) <= len(looks) or any(
-        len(v) > len(look) for v, (_, look) in zip(axes.values(), looks, strict=False)
+        len(v) > len(look) for v, look in zip(axes.values(), looks, strict=False)
     ):
         plain = {name: _numbered(index) for index, name in enumerate(names)}
         return plain, list(plain.items())
     kinds = {
-        axis: dict(zip(values, look, strict=False))
-        for (axis, values), (_, look) in zip(axes.items(), looks, strict=False)
+        axis: dict(zip(values, look, strict=False)) for (axis, values), look in zip(axes.items(), looks, strict=False)
     }
-    keys = {axis: key for axis, (key, _) in zip(axes, looks, strict=False)}
-    styles = {name: {keys[axis]: kinds[axis][values.get(axis, "-")] for axis in axes} for name, values in names.items()}
-    lines: list[tuple[str, dict[str, Any]]] = []
+    styles: dict[str, LineStyle] = {}
+    for name, values_of in names.items():
+        style: LineStyle = {}
+        for axis in axes:
+            style = {**style, **kinds[axis][values_of.get(axis, "-")]}
+        styles[name] = style
+    lines: list[tuple[str, LineStyle]] = []
     for axis, values in axes.items():
         lines.append((axis, {}))
-        lines += [(value, {"color": INK, keys[axis]: kinds[axis][value]}) for value in values]
+        lines += [(value, {"color": INK, **kinds[axis][value]}) for value in values]
     return styles, lines
 
 
-def _numbered(index: int) -> dict[str, Any]:
+def _numbered(index: int) -> LineStyle:
     """The style of the index-th of many: colours first, then dashes, then markers."""
     more = index // len(COLOURS)
     return {
@@ -125,7 +148,7 @@ def _numbered(index: int) -> dict[str, Any]:
     }
 
 
-def _taste() -> Any:
+def _taste() -> AbstractContextManager[None]:
     import matplotlib
 
     return matplotlib.rc_context(
@@ -133,7 +156,7 @@ def _taste() -> Any:
     )
 
 
-def _sheet(panels: int) -> tuple[Any, list[Any]]:
+def _sheet(panels: int) -> tuple[Figure, list[Axes]]:
     """A figure with room for so many panels and a legend beside them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -146,7 +169,7 @@ def _sheet(panels: int) -> tuple[Any, list[Any]]:
     return figure, [figure.add_subplot(rows, columns, number + 1) for number in range(panels)]
 
 
-def _draw(axes: Any, curve: FacetCurve, style: Mapping[str, Any], band: str, per_episode: bool) -> None:
+def _draw(axes: Axes, curve: FacetCurve, style: LineStyle, band: str, per_episode: bool) -> None:
     """One curve with its band."""
     x, rows = thinned_curve(curve.episodes, curve.rows)
     rows = rows / x if per_episode else rows
@@ -154,14 +177,14 @@ def _draw(axes: Any, curve: FacetCurve, style: Mapping[str, Any], band: str, per
     if band == INTERVAL:  # a wider one would fill the panel
         with np.errstate(invalid="ignore"):
             high = np.where((low > 0) & (high > WIDEST * low), math.nan, high)
-    drawn = {"color": COLOURS[0], **style}
+    drawn: LineStyle = {"color": COLOURS[0], **style}
     if band != NO_BAND and len(rows) > 1:
         axes.fill_between(x, low, high, alpha=0.12, linewidth=0, color=drawn["color"])
-    marks = {"markevery": max(1, len(x) // 8), "markersize": 4}
-    axes.plot(x, rows.mean(axis=0), linewidth=1.6, **marks, **drawn, label=curve.name)
+    every = max(1, len(x) // 8)
+    axes.plot(x, rows.mean(axis=0), linewidth=1.6, markevery=every, markersize=4, label=curve.name, **drawn)
 
 
-def _finish(axes: Any, title: str, log: bool, curves: Sequence[FacetCurve]) -> None:
+def _finish(axes: Axes, title: str, log: bool, curves: Sequence[FacetCurve]) -> None:
     """A panel's title, its scales, and faint lines to read values by."""
     axes.set_title(title, loc="left", fontsize=FONT, color=INK)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -183,7 +206,7 @@ def _finish(axes: Any, title: str, log: bool, curves: Sequence[FacetCurve]) -> N
         axes.set_ylim(bottom=0)
 
 
-def _legend(figure: Any, lines: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+def _legend(figure: Figure, lines: Sequence[tuple[str, LineStyle]]) -> None:
     """The legend beside the panels: headings in bold, values with their style."""
     from matplotlib.lines import Line2D
 

@@ -8,12 +8,16 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NamedCurve: TypeAlias = tuple[str, ArrayLike, ArrayLike]
 """A name, numbers of episodes (C,), and one row a seed, (seeds, C)."""
@@ -24,7 +28,8 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 # Okabe and Ito's colours, which people with any colour vision tell apart, without the yellow that white swallows.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1, 1.5)))
+Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
+DASHES: tuple[Dashes, ...] = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1, 1.5)))
 INK, FAINT = "#333333", "#dddddd"
 
 WIDTH, HEIGHT, DPI = 8.0, 4.5, 150
@@ -37,6 +42,14 @@ LABEL_WIDTH = 28
 
 # A curve is drawn through at most this many points: more than pixels, few enough for a small SVG.
 MOST_POINTS = 600
+
+
+class LineStyle(TypedDict, total=False):
+    """How a curve is drawn, in matplotlib's words."""
+
+    color: str
+    linestyle: Dashes
+    marker: str
 
 
 def check_picture(path: str | Path) -> Path:
@@ -90,7 +103,7 @@ def regret_figure(
 
 
 @contextmanager
-def sheet(target: Path, height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
+def sheet(target: Path, height: float = HEIGHT) -> Iterator[tuple[Figure, Axes]]:
     """An empty figure and its axes, to draw on; when that is done the file appears, complete or not at all."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -106,7 +119,7 @@ def sheet(target: Path, height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
         save_figure(figure, target)
 
 
-def save_figure(figure: Any, target: Path) -> None:
+def save_figure(figure: Figure, target: Path) -> None:
     """Write a figure as a file, without a date; it appears complete or not at all."""
     picture, form = io.BytesIO(), target.suffix.lower()[1:]
     undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -142,7 +155,7 @@ def thinned_curve(x: NDArray[np.int64], rows: NDArray[np.float64]) -> tuple[NDAr
     return x[selected], rows[:, selected]
 
 
-def style_of(index: int) -> dict[str, Any]:
+def style_of(index: int) -> LineStyle:
     """The style of the index-th line: colours first, then dashes."""
     return {
         "color": COLOURS[index % len(COLOURS)],
@@ -150,11 +163,21 @@ def style_of(index: int) -> dict[str, Any]:
     }
 
 
-def dress(axes: Any, title: str, caption: str, x_label: str, y_label: str) -> None:
+def dress(axes: Axes, title: str, caption: str, x_label: str, y_label: str) -> None:
     """Title above caption, both flush left; no frame; faint lines to read values by."""
-    above = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left", "va": "baseline"}
-    axes.annotate(title, (0, 1), (0, 22 if caption else 8), fontsize=1.2 * FONT, color=INK, **above)
-    axes.annotate(caption, (0, 1), (0, 8), fontsize=0.85 * FONT, color="#777777", **above)
+    lines = ((title, 22 if caption else 8, 1.2, INK), (caption, 8, 0.85, "#777777"))
+    for text, up, size, colour in lines:
+        axes.annotate(
+            text,
+            (0, 1),
+            (0, up),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="left",
+            va="baseline",
+            fontsize=size * FONT,
+            color=colour,
+        )
     axes.set_xlabel(x_label, color=INK)
     axes.set_ylabel(y_label, color=INK)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -165,7 +188,7 @@ def dress(axes: Any, title: str, caption: str, x_label: str, y_label: str) -> No
     axes.tick_params(axis="x", length=4, color="#888888", which="major")
 
 
-def _scale(axes: Any, lines: Sequence[_Line], log_x: bool, log_y: bool) -> None:
+def _scale(axes: Axes, lines: Sequence[_Line], log_x: bool, log_y: bool) -> None:
     """Axes that end where the curves end. A logarithmic one needs something positive to show, else it stays linear."""
     axes.margins(x=0)
     if log_x and max(x[-1] for _, x, _ in lines) > min(x[0] for _, x, _ in lines):
@@ -182,7 +205,7 @@ def _scale(axes: Any, lines: Sequence[_Line], log_x: bool, log_y: bool) -> None:
             axes.set_ylim(bottom=0, top=None if highest > 0 else 1)
 
 
-def short_number(value: float, _: int = 0) -> str:
+def short_number(value: float, _: float = 0) -> str:
     """50000 as 50k, 2500000 as 2.5M; from 1e9 on as a power of ten."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if size <= abs(value) < 1e9:
@@ -190,7 +213,7 @@ def short_number(value: float, _: int = 0) -> str:
     return f"{value:.4g}"
 
 
-def _name(figure: Any, axes: Any, lines: Sequence[_Line]) -> None:
+def _name(figure: Figure, axes: Axes, lines: Sequence[_Line]) -> None:
     """Each curve's name at its right end, joined to it by a line of its style, moved apart where they would touch."""
     names = [textwrap.fill(name, LABEL_WIDTH) for name, _, _ in lines]
     figure.draw_without_rendering()

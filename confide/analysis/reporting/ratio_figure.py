@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import InvalidInput
 from .figures import COLOURS, FAINT, INK, check_picture, dress, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Dot: TypeAlias = tuple[str, float, float | None, float | None]
 """A name, a value, and the ends of its interval, if it has one."""
@@ -16,12 +20,13 @@ ROW = 0.34
 """Inches."""
 
 
-def dress_ratios(figure: Any, axes: Any, title: str, caption: str, label: str, at: float) -> None:
+def dress_ratios(figure: Figure, axes: Axes, title: str, caption: str, label: str, at: float) -> None:
     """Title and caption, one logarithmic axis, and a line at what ratios are compared with."""
     figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
     dress(axes, "", "", label, "")
     figure.text(0.01, 0.005, caption, fontsize=8.5, color="#777777", va="bottom")
-    figure.get_layout_engine().set(rect=(0, 0.3 / figure.get_figheight(), 1, 1 - 0.3 / figure.get_figheight()))
+    foot = 0.3 / figure.get_figheight()
+    figure.set_layout_engine("constrained", rect=(0, foot, 1, 1 - foot))
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color=FAINT, linewidth=0.8)
     axes.set_xscale("log")
@@ -40,7 +45,7 @@ def ratio_figure(
         for place, (_, value, low, high) in enumerate(dots):
             good = not better or (value <= 1.0001 * at if better == "below" else value >= 0.9999 * at)
             colour = COLOURS[0] if good else COLOURS[1]
-            if low is not None:
+            if low is not None and high is not None:
                 axes.plot([low, high], [place, place], color=colour, linewidth=2, alpha=0.5)
             axes.plot([value], [place], marker="o", color=colour)
             axes.annotate(f"{value:.3g}", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8)

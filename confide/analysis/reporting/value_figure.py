@@ -37,7 +37,14 @@ def value_figure(
                 axes.fill_between(x, y.min(axis=0), y.max(axis=0), alpha=0.15, linewidth=0, color=style["color"])
         for name, value in lines:
             axes.axhline(value, color="#888888", linewidth=1, linestyle=(0, (4, 3)))
-            where = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
-            axes.annotate(name, (0.995, value), color="#666666", fontsize=8.5, **where)
+            axes.annotate(
+                name,
+                (0.995, value),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                color="#666666",
+                fontsize=8.5,
+            )
         axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
     return target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import InvalidInput, PrivacyError
@@ -25,7 +25,7 @@ class Trajectory:
     rewards: NDArray[np.float64]
 
     @classmethod
-    def checked(cls, spec: Spec, states: object, actions: object, rewards: object) -> Trajectory:
+    def checked(cls, spec: Spec, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> Trajectory:
         """Accept an episode from outside, or say what is wrong with it (positions, never contents)."""
         way_out = "Check the labels, or declare more."
         state = validation.indices("states", states, spec.states, way_out)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -175,7 +174,7 @@ def _chances(loss: Loss, thresholds: Array) -> tuple[Array, Array]:
 
 
 @singledispatch
-def _deltas(loss: Any, thresholds: Array) -> Array:
+def _deltas(loss: Loss, thresholds: Array) -> Array:
     """(thresholds,) the delta at each."""
     return np.array([loss.delta(float(threshold)) for threshold in thresholds])
 

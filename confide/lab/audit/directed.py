@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...privacy import Loss, compose
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,13 @@ class Directed:
         """The least delta at `epsilon`, in the worse order."""
         return max(self.there.delta(epsilon), self.back.delta(epsilon))
 
-    def distribution(self) -> Any:
+    def distribution(self) -> PrivacyLossDistribution:
         """None exists for both orders: `composed` takes each for itself."""
         raise TypeError("a loss in either order composes in that order: use directed.composed")
 
 
 @singledispatch
-def orders(loss: Any) -> tuple[Loss, Loss]:
+def orders(loss: Loss) -> tuple[Loss, Loss]:
     """The loss in both orders: the same one twice, if they do not differ."""
     return loss, loss
 
