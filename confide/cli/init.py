@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput
+from ..validation import Json
 from . import options
 from .output import emit, note, table
 
@@ -84,7 +85,7 @@ def fit_file_in(sources: tuple[str, ...]) -> FitFile | None:
     return FitFile.read(files[0]) if files else None
 
 
-def fill_from_file(context: click.Context, sources: tuple[str, ...], arguments: dict[str, Any]) -> tuple[str, ...]:
+def fill_from_file(context: click.Context, sources: tuple[str, ...], arguments: dict[str, Json]) -> tuple[str, ...]:
     """Fill in the settings of a fit file that no flag gives, changing `arguments`; returns the data."""
     fit_file = fit_file_in(sources)
     data = tuple(source for source in sources if not source.endswith(".toml"))

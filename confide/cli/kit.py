@@ -22,6 +22,7 @@ from ..service.http.serving import exclusive_lock
 from ..service.intermediary import schema as intermediary_schema
 from ..service.intermediary.folder import RoleFolder, key_file
 from ..service.intermediary.store import BatchStore
+from ..validation import Json
 
 ROLES = ("curator", "shuffler")
 TRIES = 5
@@ -32,7 +33,7 @@ TABLES = (collector_schema.TABLES, intermediary_schema.TABLES)
 _KEPT = ("contract.json", "key", "token", *(f"{role}.{what}" for role in ROLES for what in ("key", "token")))
 
 
-def backup(folder: Folder, target: Path, database: str | None = None) -> dict[str, Any]:
+def backup(folder: Folder, target: Path, database: str | None = None) -> dict[str, Json]:
     """Copy a service's folder and its database to a new folder, while it is served. What was published last is written from the
     copied database, so that the two belong together."""
     contract = folder.contract()
@@ -87,7 +88,7 @@ def _agree(folder: Folder, contract: Contract) -> bool:
         batches.close_connections()
 
 
-def _write_heads(folder: Folder, contract: Contract, database: str | None) -> dict[str, Any]:
+def _write_heads(folder: Folder, contract: Contract, database: str | None) -> dict[str, Json]:
     """Write what was published last, as the databases of a folder know it; the rounds and closings."""
     found: dict[str, Any] = {"round": 0, "closing": 0}
     store = CollectorStore(database or folder.database, contract)
@@ -113,7 +114,7 @@ def _write_heads(folder: Folder, contract: Contract, database: str | None) -> di
     return found
 
 
-def restore(copy: Folder, folder: Folder, database: str | None = None, seen: str | None = None) -> dict[str, Any]:
+def restore(copy: Folder, folder: Folder, database: str | None = None, seen: str | None = None) -> dict[str, Json]:
     """Put a backup in the place of a service's folder, if nothing that was published is missing in it.
 
     seen: the address of a witness, or of a collector that still serves, whose current head must not be ahead. What was in the
@@ -208,7 +209,7 @@ def _appearing(target: Path) -> Any:
         raise
 
 
-def export(folder: Folder, target: Path, database: str | None = None) -> dict[str, Any]:
+def export(folder: Folder, target: Path, database: str | None = None) -> dict[str, Json]:
     """Write everything public of a service as files, laid out as a collector serves them: any web server shows them then, and
     `service check` verifies them."""
     contract = folder.contract()

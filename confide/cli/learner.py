@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import InvalidInput
+from ..validation import Json
 from .output import plain_number
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, An
     return options
 
 
-def show_worth(findings: dict[str, Any], promise: Guarantee | None = None) -> None:
+def show_worth(findings: dict[str, Json], promise: Guarantee | None = None) -> None:
     """Show the verdict on a policy, and how far the data goes."""
     show_verdict(findings, promise)
     show_coverage(findings, promise)

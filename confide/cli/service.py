@@ -48,7 +48,7 @@ _DATABASE = options.database("Where it counts, if not in FOLDER: postgresql://us
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
 
-def _show(results: dict[str, Any], as_json: bool) -> None:
+def _show(results: dict[str, Json], as_json: bool) -> None:
     if as_json:
         emit(results)
         return
@@ -260,7 +260,7 @@ def _between(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**settings, "operator": arguments["between"]}.items() if value is not None}
 
 
-def _from_file(source: str, arguments: dict[str, Any], context: click.Context) -> dict[str, Any]:
+def _from_file(source: str, arguments: dict[str, Json], context: click.Context) -> dict[str, Json]:
     """The arguments completed by the options of a file; those on the command line go before."""
     import tomllib
 
@@ -467,7 +467,7 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
     from ..lab.staging.demo import demonstrate
     from ..privacy import Certificate
 
-    def show_round(row: dict[str, Any]) -> None:
+    def show_round(row: dict[str, Json]) -> None:
         if not as_json:
             note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 

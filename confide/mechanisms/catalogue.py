@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import ConfideError, FormatError
 from ..loading import sibling
 from ..privacy import Guarantee, Sensitivity
+from ..validation import Json
 
 LARGEST_TABLE = 1 << 28
 """The most categories, or grid points a radius, accepted from outside: both become arrays of that length."""
@@ -36,7 +37,7 @@ NOT_NUMBERS = {"encoding", "node", "crowds", "apart"}
 """The parameters that are not numbers; whoever makes a mechanism checks them."""
 
 
-def parameters(mechanism: Any) -> dict[str, Any]:
+def parameters(mechanism: Any) -> dict[str, Json]:
     """Plain values that say which mechanism it is (`mechanism`: its name) and how much noise it draws."""
     room, _, module = type(mechanism).__module__.rpartition(".")
     kind = _NAMES.get((module, type(mechanism).__name__)) if room == __package__ else None
@@ -104,7 +105,7 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
         ) from error
 
 
-def _registered(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+def _registered(values: dict[str, Json], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
     from . import registry
 
     name = values["name"]

@@ -15,6 +15,7 @@ from typing import Any
 
 from .._version import __version__
 from ..errors import FormatError
+from ..validation import Json
 from .act import Act
 from .calibration import true_guarantee
 from .guarantee import NEIGHBOURS, Guarantee, rounded_down, rounded_up, trusts
@@ -100,7 +101,7 @@ class Certificate:
         nominal = requested if calibration == "paper" else None
         return cls((Promise(true, nominal),), tuple(mechanisms), calibration, noise, tuple(assumptions))
 
-    def with_audit(self, audit: dict[str, Any] | None) -> Certificate:
+    def with_audit(self, audit: dict[str, Json] | None) -> Certificate:
         """The same certificate with an audit's findings."""
         return replace(self, audit=audit)
 

@@ -16,6 +16,7 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import JOINT, SHUFFLE
+from ..validation import Json
 from .accepted import ANY, BROWSERS, DEVICES, rows, rows_in_pages
 from .design import AUTO, PAPER, TIGHT, Request
 from .kinds import CountQuestion
@@ -42,7 +43,7 @@ def request_for(
     users: int,
     *,
     schedule: Schedule | None = None,
-    shuffling: Mapping[str, Any] | None = None,
+    shuffling: Mapping[str, Json] | None = None,
     calibration: str = TIGHT,
     mechanism: str = AUTO,
     devices: str = BROWSERS,

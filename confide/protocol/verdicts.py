@@ -275,7 +275,7 @@ def shuffled_verdicts() -> Iterator[Verdict]:
         )
 
 
-def _sizes(spec: Spec, users: int) -> dict[str, Any]:
+def _sizes(spec: Spec, users: int) -> dict[str, Json]:
     """Sizes of an example, as plain values."""
     return {
         "states": spec.states,

@@ -24,6 +24,7 @@ from ...mdp.knowledge import Knowledge
 from ...mdp.linear import LinearFeatures
 from ...privacy import Certificate
 from ...protocol.releases.release_bytes import pack_file, unpack_file
+from ...validation import Json
 from .arrays import arrays_of, read_arrays
 from .card import card_json, card_page
 from .folder import (
@@ -122,7 +123,7 @@ class Fit:
             )
         return self.policy
 
-    def with_audit(self, audit: dict[str, Any]) -> Fit:
+    def with_audit(self, audit: dict[str, Json]) -> Fit:
         """The same fit with the findings of an audit in its certificate."""
         return replaced(self, certificate=self.certificate.with_audit(audit))
 
@@ -194,7 +195,7 @@ class Fit:
             ) from error
         return target
 
-    def _config(self) -> dict[str, Any]:
+    def _config(self) -> dict[str, Json]:
         """The configuration that is saved, without how long it took: that would be a measurement of work on raw data."""
         names = {"states": list(self.states), "actions": list(self.actions)}
         return {**self.config, "findings": self.findings, "names": names}

@@ -22,6 +22,7 @@ from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee
 from ...privacy.guarantee import CENTRAL
 from ...protocol.trusts.budgets import ALL
+from ...validation import Json
 from .auditing import CONFIDENCE, Finding, Target, audit
 from .fits import FEATURES, UNCENTRED, FitPlan, count_plan, fit_targets, linear_plan
 from .grams import gram_targets
@@ -37,7 +38,7 @@ LINEAR_SHARE = 0.03
 CLOSE = 1e-2
 
 
-def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
+def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Json]:
     """Attack the replica of a fit; the result is for its certificate, and refused if more is proved than is certified."""
     data = plan.data
     mechanisms = plan.certificate("none").mechanisms
@@ -126,7 +127,7 @@ def _alike(ours: tuple[dict[str, Any], ...], theirs: tuple[dict[str, Any], ...])
     return True
 
 
-def audit_record(finding: Finding, spec: Spec) -> dict[str, Any]:
+def audit_record(finding: Finding, spec: Spec) -> dict[str, Json]:
     """The audit field of a certificate: what was attacked, how strongly, with how many samples."""
     if not finding.ok:
         raise PrivacyError(

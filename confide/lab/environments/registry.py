@@ -13,6 +13,7 @@ from ...errors import InvalidInput
 from ...loading import announced
 from ...mdp import STATIONARY, Model
 from ...mdp.address import Address, read_value
+from ...validation import Json
 from .environment import Environment
 
 GROUP = "confide.environments"
@@ -72,7 +73,7 @@ class Listing:
             return "".join(f"{parameter.name}{size}" for parameter, size in zip(self._sizes(), sizes, strict=True))
         return "x".join(map(str, sizes))
 
-    def options_in(self, options: dict[str, Any]) -> dict[str, Any]:
+    def options_in(self, options: dict[str, Json]) -> dict[str, Json]:
         """The given options in one order, without those that equal their defaults."""
         parameters = self._parameters()
         after = parameters[[parameter.name for parameter in parameters].index("horizon") + 1 :]

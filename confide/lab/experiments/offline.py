@@ -25,6 +25,7 @@ from ...learning.planning.evaluation import occupancy, optimal, optimal_value, p
 from ...mdp import Policy
 from ...privacy import Central, Certificate, Guarantee, NoPrivacy
 from ...protocol.trusts.budgets import ALL
+from ...validation import Json
 from ..simulation.offline import prepare_offline
 from ..simulation.offline_linear import simulate_linear
 from ..simulation.streams import spawn
@@ -247,8 +248,8 @@ class Beside(Values):
         return Values(self.title, self.measure, _lines(self.world)).draw(results, folder, suffix)
 
 
-OURS: dict[str, Any] = {"model": "per-step"}
-DP_APVI: dict[str, Any] = {**OURS, "calibration": "sound", "bonus_scale": 1e-5}
+OURS: dict[str, Json] = {"model": "per-step"}
+DP_APVI: dict[str, Json] = {**OURS, "calibration": "sound", "bonus_scale": 1e-5}
 _FEW = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
 

@@ -22,6 +22,7 @@ from ...learning.learners import listing
 from ...learning.planning.evaluation import flow_value, optimal_value
 from ...privacy import Guarantee, Joint, Local, NoPrivacy, Shuffle
 from ...protocol.papers import POOLED
+from ...validation import Json
 from ..environments import make
 from ..simulation import prepare, simulate
 from .experiment import Experiment
@@ -177,7 +178,7 @@ def contenders(world: str) -> list[Contender]:
     for name in BY_POLICY:
         promise, people, *_ = PROMISES[name]
         entrants.append(Contender(named(name, world, POLICY), "po", world, promise, people))
-    open_sides: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
+    open_sides: dict[str, tuple[dict[str, Json], tuple[float, ...]]] = {
         OURS: ({}, ()),
         PRINTED: ({"bonus": "private", **GROWTH}, ()),
         SOUND: ({"bonus": "private", **GROWTH}, SCALES),

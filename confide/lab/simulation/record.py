@@ -22,6 +22,7 @@ from ...compiled import PACKAGE
 from ...learning.learners import catalogue
 from ...loading import FILE, loaded_contents
 from ...mdp.address import Address
+from ...validation import Json
 from ..environments import Environment, registry
 from .choices import Choices
 
@@ -34,12 +35,12 @@ PACKAGES = ("numpy", "scipy", "numba", "gymnasium")
 GIT_SECONDS = 10.0
 
 
-def record_of(world: Environment, choices: Choices) -> dict[str, Any]:
+def record_of(world: Environment, choices: Choices) -> dict[str, Json]:
     """The record of what is run now in a world by these choices, as plain values."""
     return {**surroundings(choices), "world": _world(world)}
 
 
-def surroundings(choices: Choices) -> dict[str, Any]:
+def surroundings(choices: Choices) -> dict[str, Json]:
     """The record without a world: the code, the packages, the machine, and the files of the user."""
     return {
         "confide": {"version": __version__, **_commit(), "sources": sources_hash()},
@@ -92,7 +93,7 @@ def sources_hash() -> str:
 
 
 @cache
-def _commit() -> dict[str, Any]:
+def _commit() -> dict[str, Json]:
     """The commit of a checkout, and whether its sources were changed since; nothing for an installed package."""
     if not (PACKAGE.parent / ".git").exists():
         return {}
@@ -162,7 +163,7 @@ def _source_of(build: Callable[..., Any]) -> tuple[str, bytes]:
         return build.__qualname__, repr(getattr(build, "__code__", build)).encode()
 
 
-def _world(world: Environment) -> dict[str, Any]:
+def _world(world: Environment) -> dict[str, Json]:
     """A world by its name, by what it is wrapped in, and by the hash of its tables, if they are known."""
     entry: dict[str, Any] = {"name": world.name, "made_of": list(world.made_of)}
     if world.model is not None:

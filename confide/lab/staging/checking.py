@@ -17,6 +17,7 @@ from ...service.contract.heads import FIRST, Head, SignedHead
 from ...service.device.chain import fetched
 from ...service.device.following import asked
 from ...service.device.transport import Documents, HttpAnswer, Transport
+from ...validation import Json
 from . import witnessing
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def check_url(url: str, witness: str | Path | None = None) -> dict[str, Any]:
     return found
 
 
-def check_folder(path: str | Path, database: str | None = None) -> dict[str, Any]:
+def check_folder(path: str | Path, database: str | None = None) -> dict[str, Json]:
     """Check the contract in a folder, and, where it was served, the chain in its database to its end, without a collector.
 
     database: where it counts, if not in the folder. A database behind the head that was published last is refused.
@@ -79,7 +80,7 @@ class StoredDocuments:
         return HttpAnswer(404, None, b"") if found is None else HttpAnswer(200, None, found)
 
 
-def _promised(contract: Contract) -> dict[str, Any]:
+def _promised(contract: Contract) -> dict[str, Json]:
     """What is said first: who may take part, then what is promised."""
     first = {"admission": "; ".join(admission_lines(contract)) or f"one token a person, of {_issuer_name(contract)}"}
     return {**first, "contract": contract.pin, "promise": held_words(contract), "rounds": len(contract.ends)}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...analysis.results import Run
 from ...errors import FormatError, InvalidInput
+from ...validation import Json
 from ..simulation import Choices, complete
 from ..simulation.record import RECORD, same_files
 from .seeds import UnfinishedRun
@@ -47,7 +48,7 @@ class StudyCell(NamedTuple):
         return UnfinishedRun.begun(setting, self.folder, self.label)
 
 
-def cells_of(arguments: Mapping[str, Any], folder: Path | None) -> list[StudyCell]:
+def cells_of(arguments: Mapping[str, Json], folder: Path | None) -> list[StudyCell]:
     """A cell for each combination: an argument that is a list or a tuple is an axis, every other one is the same in all cells."""
     axes = {name: list(value) if isinstance(value, list | tuple) else [value] for name, value in arguments.items()}
     empty = [name for name, values in axes.items() if not values]
@@ -88,7 +89,7 @@ def _place(folder: Path | None, values: Mapping[str, str]) -> Path | None:
     return folder / name if name else folder
 
 
-def _flat(choices: Choices) -> dict[str, Any]:
+def _flat(choices: Choices) -> dict[str, Json]:
     """All that is chosen by name, options of the learner among it."""
     return {
         **{name: getattr(choices, name) for name in choices.__dataclass_fields__ if name != "options"},
