@@ -15,6 +15,8 @@ from ..validation import Json
 
 LARGEST_TABLE = 1 << 28
 """The most categories, or grid points a radius, accepted from outside: both become arrays of that length."""
+MOST_RELEASES = 1 << 24
+"""The most releases of a counter, accepted from outside: their weights become an array too."""
 
 _CLASSES = {
     "laplace": ("laplace", "Laplace"),
@@ -85,6 +87,8 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
             _number(arguments[key])
         radius = max(_number(arguments.get(name, 0)) for name in ("bound", "wide"))
         entries = _number(arguments.get("categories", 0)), radius / (arguments.get("unit") or 1)
+        if _number(arguments.get("releases", 0)) > MOST_RELEASES:
+            raise ValueError(f"it counts for more than {MOST_RELEASES} releases")
         if max(entries) > LARGEST_TABLE:
             raise ValueError(f"its table would have more than {LARGEST_TABLE} entries")
         if "crowds" in arguments:

@@ -39,6 +39,8 @@ UNARY = "unary"
 SYMMETRIC = "symmetric"
 KARY = "k-ary"
 SUBSET = "subset"
+LEAST_EPSILON = 1e-9
+"""Below it reports say so little that probabilities in floats no longer differ."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,9 @@ class SampledStep:
     encoding: str = UNARY
 
     def __post_init__(self) -> None:
-        validation.positive("epsilon", self.epsilon)
-        validation.integer("categories", self.categories, 2)
+        if validation.positive("epsilon", self.epsilon) < LEAST_EPSILON:
+            raise validation.refusal("epsilon-too-small", "epsilon", f"at least {LEAST_EPSILON:g}", self.epsilon)
+        object.__setattr__(self, "categories", validation.integer("categories", self.categories, 2))
         validation.choice("encoding", self.encoding, (UNARY, SYMMETRIC, KARY, SUBSET))
 
     @classmethod

@@ -22,6 +22,10 @@ from .trusts.mixing import Mixing
 
 FORMAT = "confide.design/1"
 MOST_BYTES = 1 << 28
+MOST_TIMES = 1 << 20
+"""The most episodes of a person, or uses of a mechanism, that a design may count."""
+BROKEN = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError, msgpack.UnpackException)
+"""What numbers that nobody wrote in earnest end in: of bytes from outside all of them mean that these cannot be read."""
 
 
 def to_bytes(design: Design) -> bytes:
@@ -62,7 +66,7 @@ def from_bytes(data: bytes) -> Design:
         if design.paper:
             design.radii(1)  # whoever prints none is not a paper that this version knows
         return design
-    except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+    except (ConfideError, *BROKEN) as error:
         reason = str(error).rstrip(".")
         raise FormatError(
             "design-unreadable", f"These bytes are not a design that this version can keep: {reason}."
@@ -74,7 +78,7 @@ def _built(parts: list[Any]) -> Design:
     family, mechanism, times, promise, calibration, when, failure, mixed, paper, possible, episodes, remarks = parts
     question = read(*family)
     requested = Guarantee(*promise)
-    count = validation.integer("episodes", episodes, 1)
+    count = validation.integer("episodes", episodes, 1, MOST_TIMES)
     noise = _noise(question, {str(key): value for key, value in mechanism}, requested, calibration)
     size = question.price(getattr(noise, "grid", 0.0))
     cells = None
@@ -84,7 +88,11 @@ def _built(parts: list[Any]) -> Design:
         cells = np.unpackbits(np.frombuffer(possible, dtype=np.uint8), count=question.cells).astype(np.bool_)
     return Design(
         question,
-        Act(noise, replace(size.scaled(float(count)), cells=size.cells * count), validation.integer("times", times, 1)),
+        Act(
+            noise,
+            replace(size.scaled(float(count)), cells=size.cells * count),
+            validation.integer("times", times, 1, MOST_TIMES),
+        ),
         requested,
         validation.choice("calibration", calibration, ("paper", "sound", "tight", "none")),
         Schedule(*when),

@@ -122,17 +122,19 @@ def _file(path: Path, form: TextForm) -> DataPart:
 
 def home_of(sources: Sequence[DataSource]) -> Path | None:
     """The one file or directory that a ledger may lie beside; None for anything else."""
-    if len(sources) == 1 and isinstance(sources[0], str | Path):
-        path = Path(sources[0]).expanduser()
-        if path.exists():
-            return path
-    return None
+    paths = _paths(sources)
+    return paths[0] if len(sources) == len(paths) == 1 and paths[0].exists() else None
 
 
 def folders_of(sources: Sequence[DataSource]) -> tuple[Path, ...]:
     """The folders among the sources: their ledgers speak for all that is in them."""
-    paths = [Path(source).expanduser() for source in sources if isinstance(source, str | Path)]
-    return tuple(path for path in paths if path.is_dir())
+    return tuple(path for path in _paths(sources) if path.is_dir())
+
+
+def _paths(sources: Sequence[DataSource]) -> list[Path]:
+    """The sources that are paths: a query is none, and may be longer than the system allows a path to be."""
+    texts = [str(source) for source in sources if isinstance(source, str | Path)]
+    return [Path(text).expanduser() for text in texts if text.partition(":")[0] not in ("duckdb", "minari")]
 
 
 MANY = 100

@@ -113,6 +113,9 @@ ALIASES: dict[str, Callable[[Path], Any]] = {
     "a query that puts its name together": lambda log: (
         f"duckdb:SELECT * FROM read_parquet('logs/' || 'a.par' || 'quet') {BY}"
     ),
+    "a query in a query": lambda log: f"duckdb:SELECT * FROM query('FROM ''{log}''') {BY}",
+    "a query by a process's folder": lambda log: f"duckdb:SELECT * FROM '/proc/self/cwd/logs/a.parquet' {BY}",
+    "a query longer than a path": lambda log: f"duckdb:SELECT * FROM '{log}' WHERE '{300 * 'x'}' <> '' {BY}",
     "a view": lambda log: in_database(log, f"CREATE VIEW visits AS SELECT * FROM '{log}' {BY}"),
 }
 
