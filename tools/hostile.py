@@ -274,7 +274,7 @@ def spent_twice() -> TriedAttack:
         store = CollectorStore(folder.database, contract)
         store.prepare()
         intake, token = Intake(contract, {}), _token(folder, key)
-        start, outcomes = threading.Barrier(THREADS), list[str]()
+        start, outcomes = threading.Barrier(THREADS, timeout=60), list[str]()
 
         def come() -> None:
             arrival = intake.read(_letter(folder, token), 1)

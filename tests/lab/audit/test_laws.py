@@ -220,8 +220,8 @@ for child in range(3):
         os.write(write, json.dumps(told).encode())
         os._exit(0)
     os.close(write)
-    os.wait()
     drawn.append(json.loads(os.fdopen(read).read()))
+    os.wait()
 print(json.dumps(drawn))
 """
 
@@ -229,7 +229,9 @@ print(json.dumps(drawn))
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.parametrize("kind", ["secure", "light"])
 def test_forked_processes_draw_noise_of_their_own(kind: str) -> None:
-    process = subprocess.run([sys.executable, "-c", DRAWING, kind], capture_output=True, text=True, check=True).stdout
+    process = subprocess.run(
+        [sys.executable, "-c", DRAWING, kind], capture_output=True, text=True, check=True, timeout=300
+    ).stdout
     laplace, words = (np.array([child[law] for child in json.loads(process)], dtype=np.float64).T for law in (0, 1))
     assert shared(laplace) == []
     assert shared(words - (1 << 29)) == []
@@ -239,7 +241,7 @@ def test_forked_processes_draw_noise_of_their_own(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [SecureNoise, LightNoise])
 def test_threads_draw_noise_of_their_own(kind: Callable[[], Any]) -> None:
-    source, together = kind(), threading.Barrier(4)
+    source, together = kind(), threading.Barrier(4, timeout=60)
 
     def draw(_: int) -> NDArray[np.int64]:
         together.wait()  # so that each of the four is drawn by a thread of its own

@@ -62,7 +62,7 @@ def test_a_hundred_threads_spend_one_token_once(tmp_path: Path) -> None:
     made = named()
     with running(folder_of(tmp_path / "tea", made)) as service:
         token, outcomes = token_for(made), []
-        start = threading.Barrier(100)
+        start = threading.Barrier(100, timeout=60)
 
         def come(number: int) -> None:
             body = with_token(made, token, bucket=number % 2)

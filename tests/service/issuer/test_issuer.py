@@ -99,7 +99,7 @@ def test_a_hundred_threads_get_one_token(tmp_path: Path) -> None:
     store = IssuedStore(f"sqlite:///{tmp_path / 'issuer.db'}", b"secret")
     store.prepare()
     granted: list[int] = []
-    start = threading.Barrier(100)
+    start = threading.Barrier(100, timeout=60)
 
     def come(number: int) -> None:
         start.wait()
