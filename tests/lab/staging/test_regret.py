@@ -82,7 +82,7 @@ def test_so_it_is_with_what_a_small_service_has_by_default(tmp_path: Path, monke
         assert design.question.kind == "asked" and design.schedule.releases == FEW
         with inside(folder.path, monkeypatch) as (collector, transport):
             regrets.append(regret(collector, transport, run))
-    assert fits(np.array(regrets), law(FEW_EPSILON, people=FEW, schedule=None)), sorted(regrets)
+    assert fits(np.array(regrets), law(FEW_EPSILON, DRAWS // 4, FEW, None)), sorted(regrets)
 
 
 def test_a_quarter_of_epsilon_or_a_service_that_learns_nothing_would_be_noticed() -> None:
