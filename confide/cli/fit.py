@@ -61,6 +61,13 @@ Examples:
     help="tight: the least noise for the guarantee; paper: DP-APVI and DP-VAPVI as printed; sound: with noise that keeps it.",
 )
 @click.option(
+    "--judge",
+    type=float,
+    default=0.0,
+    metavar="SHARE",
+    help="Share of the users who are not counted, and judge a partial adoption of the policy instead, such as 0.3.",
+)
+@click.option(
     "--reward-centre",
     type=float,
     metavar="LEVEL",

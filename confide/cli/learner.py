@@ -129,7 +129,8 @@ def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> 
     unit = "person" if promise is None else noun(promise)
     if gain is not None and practice is not None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
-        verdict = "better than current practice" if gain["sure"] else "go on as now: not surely better"
+        better = gain["sure"] if findings.get("alarms") is None else findings["recommended"]
+        verdict = "better than current practice" if better else "go on as now: not surely better"
         click.echo(f"{verdict}: {more} {each(unit)}, from {low} to {high} ({findings['confidence']:.0%} interval)")
         click.echo(
             f"worth {plain_number(findings['value'])} {each(unit)}; current practice {plain_number(practice['value'])}"
@@ -147,7 +148,7 @@ def resting_lines(findings: dict[str, Any]) -> list[str]:
     """Lines about what a value rests on, and which checks of that were made."""
     lines = [f"rests on: {line}" for line in findings.get("assumes") or []]
     lines += [f"{'checked' if check['passed'] else 'ALARM'}: {check['said']}" for check in findings.get("checks") or []]
-    return lines
+    return [*lines, *([findings["judged_said"]] if findings.get("judged_said") else [])]
 
 
 def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str]:

@@ -70,6 +70,8 @@ def test_json_is_one_object(log: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "assumes",
         "checks",
         "ended",
+        "judged",
+        "alarms",
         "power",
     }
     assert set(document) == worth | {"users", "certificate"}

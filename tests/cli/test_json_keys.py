@@ -84,6 +84,8 @@ def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:
         "needed",
         "power",
         "ended",
+        "judged",
+        "alarms",
         "needed_to_be_sure",
     ]
 

@@ -21,8 +21,8 @@ MOST_MEMORY = 512 << 20
 """Bytes that the sums of all threads together should not exceed."""
 
 Progress = Callable[[int], None]
-PartCounter = Callable[[int, list[Chosen]], Iterator[Partial]]
-"""Counts all parts under a key, of each the chosen episodes."""
+PartCounter = Callable[..., Iterator[Partial]]
+"""Counts all parts under a key, of each the chosen episodes: run(key, chosen), or with keep=True their steps too."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,21 @@ class Engine:
 
 
 def count(
-    data: Dataset, question: Counted, engine: Engine, progress: Progress | None = None, split: bool = False
+    data: Dataset,
+    question: Counted,
+    engine: Engine,
+    progress: Progress | None = None,
+    split: bool = False,
+    judging: float = 0.0,
 ) -> DatasetCounts:
     """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
 
+    judging: the share of people who judge: they are not counted, and their steps are kept instead.
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
     """
     if data.vectors is None or engine.scheduler is None:
-        return _count(data, partial(_run, data, question, engine), progress, split and data.vectors is None)
+        apart = split and data.vectors is None
+        return _count(data, partial(_run, data, question, engine), progress, apart, judging)
     spread = ClusterParts(connect(engine.scheduler), data, question)
     try:
         return replace(_count(data, spread.count, progress, apart=False), stored=spread)
@@ -61,18 +68,27 @@ def count(
         raise
 
 
-def _count(data: Dataset, run: PartCounter, progress: Progress | None, apart: bool) -> DatasetCounts:
-    """The counts of everybody. apart: also those of two random halves of the people."""
+def _count(
+    data: Dataset, run: PartCounter, progress: Progress | None, apart: bool, judging: float = 0.0
+) -> DatasetCounts:
+    """The counts of everybody. apart: also those of two random halves of the people. judging: see `count`."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
-    if not apart and data.users.mode != LIMIT:
+    if not apart and not judging and data.users.mode != LIMIT:
         return total(data, _with_progress(run(key, everything), progress))
     listed = sorted((part.without_cells() for part in run(key, everything)), key=lambda part: part.part)
     register = Register.of(listed, key)
 
-    def counted(chosen: list[Chosen], on_part: Progress | None = None) -> DatasetCounts:
+    def counted(chosen: list[Chosen], on_part: Progress | None = None, keep: bool = False) -> DatasetCounts:
         people = sum(part.who.size for part in chosen)
-        return total(data, _with_progress(run(key, chosen), on_part), lambda result: register.check(result, people))
+        parts = _with_progress(run(key, chosen, keep=keep), on_part)
+        return total(data, parts, lambda result: register.check(result, people))
 
+    if judging:
+        people = register.person.size
+        judges = round(judging * people)
+        choosing, others = register.parted(judges)
+        kept = counted(others, keep=True)
+        return replace(counted(choosing, progress), users=people - judges, judging=kept.judging)
     if not apart:
         return counted(register.everybody(), progress)
     first, second = (counted(half) for half in register.halves())
@@ -86,33 +102,39 @@ def _with_progress(partials: Iterator[Partial], progress: Progress | None) -> It
         yield part
 
 
-def _run(data: Dataset, question: Counted, engine: Engine, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+def _run(
+    data: Dataset, question: Counted, engine: Engine, key: int, chosen: list[Chosen], keep: bool = False
+) -> Iterator[Partial]:
     if engine.scheduler is not None:
-        return _dask(data, question, engine.scheduler, key, chosen)
-    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen)
+        return _dask(data, question, engine.scheduler, key, chosen, keep)
+    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen, keep)
 
 
-def _threads(data: Dataset, question: Counted, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+def _threads(
+    data: Dataset, question: Counted, workers: int, key: int, chosen: list[Chosen], keep: bool
+) -> Iterator[Partial]:
     """Count parts by threads, which have sums of their own each: no more of them than fit into memory."""
     parts = len(data.parts)
     most = max(1, MOST_MEMORY // (8 * question.cells))
     used = min(parts, most, workers)
     if used == 1:
         for number in range(parts):
-            yield count_part(data, question, number, key, chosen[number], threads=True)
+            yield count_part(data, question, number, key, chosen[number], threads=True, keep=keep)
         return
     from joblib import Parallel, delayed
 
-    tasks = (delayed(count_part)(data, question, number, key, chosen[number]) for number in range(parts))
+    tasks = (delayed(count_part)(data, question, number, key, chosen[number], False, keep) for number in range(parts))
     yield from Parallel(n_jobs=used, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs")(tasks)
 
 
-def _dask(data: Dataset, question: Counted, scheduler: str, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+def _dask(
+    data: Dataset, question: Counted, scheduler: str, key: int, chosen: list[Chosen], keep: bool
+) -> Iterator[Partial]:
     """Count parts on a cluster whose workers see the files under the same names. Raw rows stay where they are read; sums travel."""
     with connect(scheduler) as client:
         shared = client.scatter(data, broadcast=True)
         tasks = [
-            client.submit(count_part, shared, question, number, key, chosen[number], pure=False)
+            client.submit(count_part, shared, question, number, key, chosen[number], False, keep, pure=False)
             for number in range(len(data.parts))
         ]
         yield from finished(tasks)

@@ -92,6 +92,9 @@ def in_people_units(units: Sequence[float], horizon: int) -> UnitConverter:
     return convert
 
 
+Asker = Callable[[Any, dict[str, Any], UnitConverter], dict[str, Any]]
+"""Asks people who chose nothing about a learned policy; what they say is added to the findings."""
+
 FindingsCallback = Callable[[dict[str, Any]], None]
 """Called with the judgement of a policy, before the other findings are computed."""
 
@@ -114,6 +117,7 @@ def findings(
     learned: Learned,
     initial: NDArray[np.float64] | None,
     on_judged: FindingsCallback | None = None,
+    asking: Asker | None = None,
 ) -> dict[str, Any]:
     """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. on_judged: called with
     the judgement as soon as it is there, since all that follows takes longer.
@@ -123,7 +127,8 @@ def findings(
     practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`);
     needed_to_be_sure: by how many people, if not. Each interval alone holds with `confidence`. differences: where the
     policy leaves current practice, by numbers of states and actions.
-    assumes, ended, checks: what values rest on (`assumed`). Then what `prospects` adds: coverage and power.
+    asking: asks those who judge apart. assumes, ended, checks: what values rest on (`assumed`). Then
+    what `prospects` adds: coverage and power.
     """
     learner, scale, knowledge, units = task
     lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
@@ -134,6 +139,8 @@ def findings(
     in_units = in_people_units(units, knowledge.spec.horizon)
     chosen = getattr(learned, "extended", learned.policy)
     judged = {**summary, **judgement(evidence, learned, in_units), **resting_on(release, evidence, chosen)}
+    if asking is not None:
+        judged |= asking(learned, judged, in_units)
     if on_judged is not None:
         on_judged(judged)
     changed = differences(evidence, chosen, release, in_units)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...data.statistics.counting import DatasetCounts
 from ...data.statistics.problems import Problem
-from ...data.trajectories.dataset import Dataset
+from ...data.trajectories.dataset import GROUP, Dataset
 from ...data.trajectories.vectors import Vectors
 from ...errors import ConfideError, InvalidInput
 from ...learning.learners.apvi import Apvi
@@ -23,7 +23,7 @@ from ...learning.learners.vapvi import Vapvi
 from ...mdp import PER_STEP
 from ...mdp.memory import COUNTS, SUMS, check_memory
 from ...mechanisms.noise import NoiseSource, release_noise, require_secure
-from ...privacy import Guarantee, Schedule
+from ...privacy import Certificate, Guarantee, Promise, Schedule, compose, true_guarantee
 from ...protocol.design import AUTO, TIGHT
 from ...protocol.papers import pools
 from ...protocol.trusts.budgets import ALL, visits_for
@@ -31,6 +31,7 @@ from ...protocol.trusts.central import GAUSSIAN, require_central
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
+from .adopting import JUDGED, SAID, Inquiry, JudgePlan
 from .budget import Account, account_of
 from .choices import LINEAR, FitChoices
 from .engines import Engine, Progress, count
@@ -92,6 +93,12 @@ class Order:
     learner: OfflineLearner
     account: Account
     audited: dict[str, Any] | None = None
+    judge: JudgePlan | None = None
+
+    @property
+    def cost(self) -> float:
+        """The rho that the ledger is charged: of what is asked of those who are counted, or of those who judge, if that is more."""
+        return self.plan.cost if self.judge is None else max(self.plan.cost, self.judge.cost)
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
@@ -104,25 +111,31 @@ class Order:
         out = self.choices.out
         begins: StageCallback = callbacks.stage or (lambda name: None)
         begins("counting")
-        self.account.check(self.plan.cost)
+        self.account.check(self.cost)
         self.check_place()
-        with closing(count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split)) as counted:
+        judging = 0.0 if self.judge is None else self.judge.share
+        counting = count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split, judging)
+        with closing(counting) as counted:
             counted.checked()
             if callbacks.on_counted is not None:
                 callbacks.on_counted(counted)
             self._rehearse(counted.users)
             spent_on = f"fit {self.learner.name}, {self.plan.guarantee}"
-            charge = self.account.spend(self.plan.cost, spent_on, counted.files)
+            charge = self.account.spend(self.cost, spent_on, counted.files)
             begins("drawing noise")
             releases: dict[str, Any] = dict(self.plan.release(counted, noise))
         packed = {name: release.to_bytes() for name, release in releases.items()}
         untaught = self._fit(
             nothing_learned(self.data.knowledge, counted.users), packed, noise.drawn_by, charge.remarks
         )
+        judges = counted.judging
         del counted
         begins("learning and judging")
         with paid(untaught, out):
-            learned = self._learn(releases, callbacks.on_judged)
+            asking = None if self.judge is None or judges is None else Inquiry(self.judge, judges, noise)
+            learned = self._learn(releases, callbacks.on_judged, asking)
+            answers = {} if asking is None else asking.releases
+            packed |= {f"{JUDGED}{part}": release.to_bytes() for part, release in answers.items()}
             result = self._fit(learned, packed, noise.drawn_by, charge.remarks)
             if out is not None:
                 begins("writing")
@@ -148,7 +161,7 @@ class Order:
             except ConfideError as error:
                 problems.append(Problem(error.code, str(error), 0))
 
-        tried(lambda: self.account.check(self.plan.cost))
+        tried(lambda: self.account.check(self.cost))
         tried(self.check_place)
         tried(lambda: counted.append(count(self.data, self.plan.question, engine, callbacks.progress)))
         for total in counted:
@@ -165,12 +178,14 @@ class Order:
         needed = people_needed(self.data.knowledge, noise, self.plan.visits_noise) if self.plan.counts else None
         return Check(tuple(problems), self.plan.guarantee, self.plan.cost, remaining, noise, noise_in, users, needed)
 
-    def _learn(self, releases: dict[str, Any], on_judged: FindingsCallback | None) -> LearningResult:
+    def _learn(
+        self, releases: dict[str, Any], on_judged: FindingsCallback | None, asking: Inquiry | None = None
+    ) -> LearningResult:
         knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         scale = self.choices.scale
         if self.plan.counts:
             task = LearningTask(self.learner, scale, knowledge, units)
-            return learning_result(task, releases, self.choices.alone, on_judged)
+            return learning_result(task, releases, self.choices.alone, on_judged, asking)
         linear_learner: Any = self.learner
         return linear_result(replace(linear_learner, scale=scale), knowledge.spec.horizon, releases, units)
 
@@ -184,13 +199,24 @@ class Order:
             learned.values,
             data.knowledge,
             releases,
-            plan.certificate(drawn_by).assuming(remarks).with_audit(self.audited),
+            self._certificate(drawn_by).assuming(remarks).with_audit(self.audited),
             learned.findings,
             {**data.describe(), **chosen, **plan.described, **({} if fit_file is None else {"fit_file": fit_file})},
             data.states.names,
             data.actions.names,
             getattr(self.learner, "features", None) if data.vectors is None else None,
         )
+
+    def _certificate(self, drawn_by: str) -> Certificate:
+        """The certificate of all that is asked; those who judge are others than those who are counted."""
+        certificate = self.plan.certificate(drawn_by)
+        if self.judge is None:
+            return certificate
+        told = tuple({**act.describe(), "release": SAID[part]} for part, act in zip(SAID, self.judge.acts, strict=True))
+        acts = self.judge.acts if self.judge.cost > self.plan.cost else self.plan.acts
+        true = Promise(true_guarantee(compose([act.loss for act in acts]), self.plan.promise))
+        apart = dataclasses.replace(certificate, promises=(true,), mechanisms=(*certificate.mechanisms, *told))
+        return apart.assuming([self.judge.remark])
 
 
 def prepare(
@@ -204,7 +230,26 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     """The order that follows from the choices: the learner, what is asked and at which price, and the account it is charged to."""
     require_central(choices.privacy)
     data, learner, plan = planned(data, choices)
-    return Order(data, choices, plan, learner, account_of(data, choices.ledger, choices.budget))
+    account = account_of(data, choices.ledger, choices.budget)
+    return Order(data, choices, plan, learner, account, judge=_judge_plan(data, choices, plan))
+
+
+def _judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan) -> JudgePlan | None:
+    """What is asked of those who judge, if any do: for the same promise as is made to those who are counted."""
+    if not choices.judge:
+        if data.floor is not None and data.knowledge.spec.horizon > 1:
+            raise InvalidInput(
+                "propensities-need-judge",
+                f"Propensities of {data.knowledge.spec.horizon} steps multiply, so they are for people who judge a part of the "
+                "policy. Say --judge 0.3, or leave --propensity out.",
+            )
+        return None
+    if not plan.counts or choices.calibration != TIGHT or data.users.mode == GROUP:
+        raise InvalidInput(
+            "judge-needs-counts",
+            "People judge policies that are learned from tight counts of people who come once. Leave --judge out.",
+        )
+    return JudgePlan.of(choices.judge, plan.promise, choices.mechanism, data.floor is not None)
 
 
 def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner, CountPlan | LinearPlan]:
@@ -291,8 +336,9 @@ def fit(
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. visits: `all`, or
     a budget for a person's repeated visits, by default where that pays. reward_centre: a public level that rewards are near.
     failure:
-    with what probability the release's error radii may be wrong. calibration: `tight`, or DP-APVI and DP-VAPVI as printed (`paper`)
-    or with noise that keeps their claim (`sound`). scale: times the learner's pessimism. alone: keep what a
+    with what probability the release's error radii may be wrong.
+    judge: which share of the people is not counted, and judges apart. calibration: `tight`, or DP-APVI and DP-VAPVI as printed
+    (`paper`) or with noise that keeps their claim (`sound`). scale: times the learner's pessimism. alone: keep what a
     machine would play where people go on as now, even if nobody can tell what that is worth. fit_file: the fit file's sections,
     kept as they are. All others are the learner's own. The noise must be secure. progress,
     stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:
@@ -302,7 +348,11 @@ def fit(
     source = require_secure(noise or release_noise(), "a fit on real data")
     order = prepare(data, learner, privacy, **choices)
     if audit is not None:
-        order.account.check(order.plan.cost)
+        if order.judge is not None:
+            raise InvalidInput(
+                "audit-with-judge", "The audit has no replica of those who judge. Leave --audit or --judge out."
+            )
+        order.account.check(order.cost)
         order.check_place()
         order = dataclasses.replace(order, audited=audit(order.plan))
     return order.carry_out(engine or Engine(), source, Callbacks(progress, on_counted, stage, on_judged))

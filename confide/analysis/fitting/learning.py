@@ -16,7 +16,7 @@ from ...mdp.knowledge import Knowledge
 from ...protocol.design import TIGHT
 from ...protocol.releases import CountRelease
 from . import choices
-from .findings import FindingsCallback, LearningTask, findings, first_states
+from .findings import Asker, FindingsCallback, LearningTask, findings, first_states
 from .plan import COUNTS, RETURNS, together_read
 
 
@@ -109,13 +109,17 @@ def learn(
 
 
 def learning_result(
-    task: LearningTask, releases: dict[str, Any], alone: bool = False, on_judged: FindingsCallback | None = None
+    task: LearningTask,
+    releases: dict[str, Any],
+    alone: bool = False,
+    on_judged: FindingsCallback | None = None,
+    asking: Asker | None = None,
 ) -> LearningResult:
-    """Learn from everything that was released. alone: see `as_run`; on_judged: see `findings`."""
+    """Learn from everything that was released. alone: see `as_run`; on_judged, asking: see `findings`."""
     knowledge = task.knowledge
     initial = first_states(knowledge, releases)
     learned = learn(task.learner, task.scale, initial, releases)
-    summary = findings(task, together_read(releases)[COUNTS], learned, initial, on_judged)
+    summary = findings(task, together_read(releases)[COUNTS], learned, initial, on_judged, asking)
     withheld = bool((summary.get("alone") or {}).get("vacuous")) and not alone
     policy = as_run(learned, knowledge.states, withheld)
     return LearningResult(policy, learned.values[:, : knowledge.states], summary)

@@ -158,7 +158,7 @@ class CountPlan:
             questions[VISITED] = visits_question(counted)
         if knowledge.initial is None:
             questions[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
-        if data.floor is not None:
+        if data.floor is not None and knowledge.spec.horizon == 1:
             questions[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
         shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE, VISITED: VISITED_SHARE}
         spent = RETURNS_SHARE + sum(shares[name] for name in questions if name != COUNTS)

@@ -15,6 +15,7 @@ from ...protocol.releases.release_bytes import from_bytes
 from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices
+from .adopting import JUDGED
 from .findings import LearningTask, Units
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner
 from .linear_learning import is_linear, linear_result, read_releases
@@ -36,6 +37,7 @@ def releases_of(fit: Fit) -> dict[str, Any]:
         {
             name: ReturnsRelease.from_bytes(body) if name == RETURNS else from_bytes(body)
             for name, body in fit.releases.items()
+            if not name.startswith(JUDGED)
         }
     )
 

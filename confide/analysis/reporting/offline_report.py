@@ -83,7 +83,8 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
         )
     sure = 100 * float(findings["confidence"])
     span = f"between {_number(gain['low'])} and {_number(gain['high'])}"
-    if gain["sure"]:
+    better = gain["sure"] if findings.get("alarms") is None else findings["recommended"]
+    if better:
         headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}."
         sentence = f"With {sure:g}&nbsp;% confidence the gain is {span}."
     elif gain["high"] < 0:
@@ -94,7 +95,7 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
         guess = written(gain["value"], sign=True)
         sentence = f"The best guess is {guess} {each(unit)}; with {sure:g}&nbsp;% confidence the difference is {span}."
         sentence += _people(findings, units) + _power(findings, unit)
-    colour = "yes" if gain["sure"] else "no"
+    colour = "yes" if better else "no"
     return (
         f'<header class="{colour}"><h1>{headline}</h1><p>{sentence}{_resting(findings)}{_carried(findings, units)}</p>'
         f'<p class="soft">Learned from {people:,} {units}, under the {word("promise", "promise")} {escape(str(promise))}.</p>'
@@ -105,6 +106,7 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
 def _resting(findings: dict[str, Any]) -> str:
     """What the verdict rests on, and the checks that were made, in sentences."""
     lines = [*(findings.get("assumes") or []), *(check["said"] for check in findings.get("checks") or [])]
+    lines += [findings["judged_said"]] if findings.get("judged_said") else []
     return "".join(f" {escape(line[0].upper() + line[1:])}." for line in lines)
 
 

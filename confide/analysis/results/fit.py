@@ -144,6 +144,8 @@ class Fit:
             "assumes",
             "checks",
             "ended",
+            "judged",
+            "alarms",
         )
         findings = {name: self.findings.get(name) for name in (*names, "needed_to_be_sure")}
         return {**findings, "users": self.users, "certificate": self.certificate.as_json()}

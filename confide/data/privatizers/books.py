@@ -11,11 +11,17 @@ from ...protocol.trusts.trust import find
 from .curator import CuratorBook
 from .dataset import DatasetBook
 from .gram import GramBook, WorthBook
+from .judged import JudgedBook
 from .returns import ReturnsBook
 
 EpisodeBookOpener = Callable[[Design, NoiseSource | None, bool], Book]
 
-_OWN: dict[str, EpisodeBookOpener] = {"gram": GramBook, "returns": ReturnsBook, "worth": WorthBook}
+_OWN: dict[str, EpisodeBookOpener] = {
+    "gram": GramBook,
+    "returns": ReturnsBook,
+    "judged": JudgedBook,
+    "worth": WorthBook,
+}
 """The books of kinds of question that are asked of a whole log in their own way."""
 
 

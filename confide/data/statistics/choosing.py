@@ -9,6 +9,8 @@ function is, and what SipHash is believed to be: here, and nowhere else, a promi
 **One episode of each person** (`limit`): the one with the largest word. Nobody counts twice in a reading (see `tally`),
 and whose episode it is depends on her own names only; so replacing a person changes one episode of what is counted.
 
+**Judging people** (`parted`): the same with another public size, for which the proof below holds word for word.
+
 **Two halves** (`split`): sorted by the word of the person, the first ceil(n/2) people are one half, the other floor(n/2)
 the second; n is public, and so are both sizes. *Why the price is the larger of the halves' losses and not their sum:*
 the words are independent of everybody's data, so every division into halves of these sizes is equally likely, before
@@ -79,12 +81,19 @@ class Register:
         """The chosen episodes, for each part."""
         return self._chosen(np.ones(self.person.size, dtype=np.bool_))
 
+    def parted(self, second: int) -> tuple[list[Chosen], list[Chosen]]:
+        """All people but `second` of them, and those: sorted by the word of the person, for each part.
+
+        Both sizes are public, as n is. The price of what is asked of both is the larger one, for the reason that halves have.
+        """
+        draws = secret(self.key, np.full_like(self.person, PERSON), self.person)
+        apart = np.zeros(self.person.size, dtype=np.bool_)
+        apart[np.lexsort((self.person, draws))[self.person.size - second :]] = True
+        return self._chosen(~apart), self._chosen(apart)
+
     def halves(self) -> tuple[list[Chosen], list[Chosen]]:
         """Two random halves of the people, of ceil(n/2) and floor(n/2), for each part."""
-        draws = secret(self.key, np.full_like(self.person, PERSON), self.person)
-        second = np.zeros(self.person.size, dtype=np.bool_)
-        second[np.lexsort((self.person, draws))[(self.person.size + 1) // 2 :]] = True
-        return self._chosen(~second), self._chosen(second)
+        return self.parted(self.person.size // 2)
 
     def check(self, partials: Sequence[Partial], counted: int) -> None:
         """Refuse a reading that shows other people, episodes or rows than the first, or not all that were chosen."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...mdp.adoption import Episodes
 from ...protocol.kinds.bandit import Counted as Counted
 from ...protocol.kinds.counts import (
     CENTRED,
@@ -29,6 +30,7 @@ from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.kinds.spending import Spending, unspent
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
+from .keeping import StepCollector, together
 from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
 from .problems import Problem, problems_in
 from .returns import summed_returns
@@ -65,6 +67,7 @@ class Partial:
     steps: tuple[StepPoints, ...] = ()
     weighed: NDArray[np.int64] = field(default_factory=_nothing)
     files: tuple[str, ...] = ()
+    kept: Episodes | None = None
 
     def __repr__(self) -> str:
         """A text that tells nothing of its contents."""
@@ -82,7 +85,8 @@ class DatasetCounts:
     users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
     over episodes, of u, u^2 and 1, as `ReturnsQuestion` counts them. clipped, shortened: how many
     rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
-    halves of the people, where they were counted apart. weighed: rewards by logged propensities, where these are told. files: what
+    halves of the people, where they were counted apart.
+    judging: the steps of those who judge, who are not counted. weighed: rewards by logged propensities, if told. files: what
     was read.
     """
 
@@ -98,6 +102,7 @@ class DatasetCounts:
     stored: StoredSteps | None = None
     weighed: NDArray[np.int64] = field(default_factory=_nothing)
     files: tuple[str, ...] = ()
+    judging: Episodes | None = None
 
     def close(self) -> None:
         """Release the steps that are stored, here or elsewhere."""
@@ -177,13 +182,14 @@ def count_part(
     key: int,
     chosen: Chosen = EVERYTHING,
     threads: bool = False,
+    keep: bool = False,
 ) -> Partial:
-    """The sums of one part, first row to last. `chosen` says which of its episodes count; by default all do."""
+    """The sums of one part, first row to last. chosen: which of its episodes count, by default all; keep: their steps too."""
     rules, sums = rules_of(data, question), _nil(question)
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
     episodes, base, shortened = [_room(0)], 1, 0
-    collector = PointCollector(data)
+    collector, kept = PointCollector(data), StepCollector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
     spending = _unspent(question)
@@ -202,6 +208,8 @@ def count_part(
             tally.note(sums, tally.PROPENSITY, base + position)
         if not sums.problems.any():
             weigh(data, rows, episodes[-1], base, question.counts.levels, weighed)
+        if keep and not sums.problems.any():
+            kept.add(rows, episodes[-1], base)
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
             fresh[episodes[-1].begun - base] = True
@@ -218,7 +226,8 @@ def count_part(
     found = sums.cells, sums.starts, returned, sums.problems, sums.rows
     episodes_of = (people, marks, rows_begun, int(counted.sum()))
     read = (base - 1, int(sums.clipped[0]), shortened)
-    return Partial(number, *found, *episodes_of, *read, steps, weighed, data.parts[number].files)
+    files = data.parts[number].files
+    return Partial(number, *found, *episodes_of, *read, steps, weighed, files, kept.episodes() if keep else None)
 
 
 def _unspent(question: Counted) -> Spending:
@@ -273,7 +282,16 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
     weighed = np.sum([partial.weighed for partial in parts], axis=0)
     files = tuple(dict.fromkeys(file for partial in parts for file in partial.files))
     return DatasetCounts(
-        *sums, users, read, clipped, tuple(problems), shortened, stored=steps, weighed=weighed, files=files
+        *sums,
+        users,
+        read,
+        clipped,
+        tuple(problems),
+        shortened,
+        stored=steps,
+        weighed=weighed,
+        files=files,
+        judging=together([partial.kept for partial in parts if partial.kept is not None]),
     )
 
 

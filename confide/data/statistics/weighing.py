@@ -31,7 +31,7 @@ def weigh(data: Dataset, rows: Rows, episodes: EpisodeTable, base: int, levels: 
     """Add the weighed rewards of a batch to cells (S A,), in units of 1/levels. episodes: those that begin in it, at rows
     counted from `base`; every row is one.
     """
-    if data.floor is None:
+    if data.floor is None or data.knowledge.spec.horizon > 1:
         return
     low, high = data.reward_range
     mine = episodes.begun[episodes.counted] - base

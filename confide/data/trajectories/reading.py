@@ -134,12 +134,6 @@ def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) ->
             "floor-without-propensity",
             "A floor is about logged propensities. Name their column (--propensity COLUMN), or leave it out.",
         )
-    if spec.horizon > 1:
-        raise InvalidInput(
-            "propensity-several-steps",
-            f"Propensities are taken for one step, and the horizon is {spec.horizon}. Over several they multiply, until noise "
-            "drowns what is left of a person's weight. Leave --propensity out: actions are counted by their states.",
-        )
     if unlike:
         raise InvalidInput(
             "propensity-not-here",

@@ -88,6 +88,8 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
         "assumes",
         "checks",
         "ended",
+        "judged",
+        "alarms",
         "users",
         "certificate",
     }

@@ -1,0 +1,160 @@
+"""People who judge apart: disjoint from those who are counted, at one price, and right where the table is not the world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import confide as cf
+from confide.analysis.fitting import refit
+from confide.analysis.fitting.adopting import BALANCE, DISAGREEMENT, GAIN, SHARES, Inquiry, JudgePlan, clip_of
+from confide.analysis.fitting.engines import Engine, count
+from confide.analysis.fitting.findings import Units, first_states, in_people_units, judgement
+from confide.analysis.fitting.fit import prepare
+from confide.analysis.fitting.learning import learn
+from confide.analysis.results.fit import load
+from confide.data.privatizers.judged import JudgedBook
+from confide.data.trajectories import Dataset, read
+from confide.errors import FormatError, InvalidInput, PrivacyError
+from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import compose, rho_of
+from confide.protocol.kinds.judged import JudgedRelease
+from confide.protocol.trusts.central import std
+
+HORIZON, STATES = 8, 4
+
+
+def doses(people: int, seed: int, avoided: bool) -> dict[str, Any]:
+    """A second dose in a row harms, which states do not show. avoided: practice knows, and hardly ever gives one."""
+    rng = np.random.default_rng(seed)
+    state, before, columns = rng.integers(STATES, size=people), np.zeros(people, dtype=np.int64), []
+    for step in range(HORIZON):
+        often = np.where(before == 1, 0.15, 0.6) if avoided else np.full(people, 0.5)
+        action = (rng.random(people) < often).astype(np.int64)
+        harms = (action == 1) & (before == 1)
+        pays = 0.35 + 0.1 * (STATES - 1 - state) / STATES + np.where(action == 1, np.where(harms, -0.35, 0.25), 0.0)
+        reward = (rng.random(people) < np.clip(pays, 0, 1)).astype(float)
+        worse, better = rng.integers(0, 2, people), -rng.integers(0, 2, people)
+        moved = np.where(harms, worse, np.where(action == 1, better, rng.integers(-1, 2, people)))
+        after = np.clip(state + moved, 0, STATES - 1)
+        chance = np.where(action == 1, often, 1 - often)
+        columns.append((np.full(people, step), state, action, reward, after, chance))
+        before, state = action, after
+    names = ("step", "state", "action", "reward", "next_state", "chance")
+    drawn = {name: np.stack([one[i] for one in columns], axis=1).ravel() for i, name in enumerate(names)}
+    return {"user": np.repeat(np.arange(people), HORIZON), **drawn}
+
+
+def opened(people: int, seed: int, avoided: bool, logged: bool = False) -> Dataset:
+    records = doses(people, seed, avoided)
+    more = {"propensity": "chance", "propensity_floor": 0.1} if logged else {}
+    if not logged:
+        del records["chance"]
+    return read(records, states=STATES, actions=2, horizon=HORIZON, fixed_length=True, **more)
+
+
+def judged(data: Dataset, seed: int, rho: float = 0.5) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the table says, and what those who judge say."""
+    order = prepare(data, "apvi", cf.Central(rho=rho), judge=0.3, ledger=Path("nowhere.json"), budget=100.0)
+    assert order.judge is not None
+    counted = count(data, order.plan.question, Engine(workers=1), None, False, 0.3).checked()
+    releases = dict(order.plan.release(counted, ReplayableNoise(seed), simulated=True))
+    plan: Any = learn(order.learner, None, first_states(data.knowledge, releases), releases)
+    in_units = in_people_units(Units.of(data.describe()), HORIZON)
+    table = judgement(plan.evidence, plan, in_units)
+    assert counted.judging is not None
+    inquiry = Inquiry(order.judge, counted.judging, ReplayableNoise(seed + 1000), simulated=True)
+    return table, inquiry(plan, table, in_units)
+
+
+def test_everybody_is_counted_or_judges() -> None:
+    data = opened(1000, 0, avoided=False)
+    plan = prepare(data, "apvi", cf.Central(rho=1.0), visits="all", ledger=Path("nowhere.json"), budget=9.0).plan
+    whole = count(data, plan.question, Engine(workers=1)).checked()
+    apart = count(data, plan.question, Engine(workers=1), None, False, 0.3).checked()
+    assert apart.users == 700 and apart.judging is not None and len(apart.judging.starts) == 301
+    assert (np.diff(apart.judging.starts) == HORIZON).all()
+    # Rewards are 0 or 1 here, so nothing is rounded: what is counted and what is kept add up to everything.
+    kept = np.zeros((STATES, 2), dtype=np.int64)
+    np.add.at(kept, (apart.judging.states, apart.judging.actions), 1)
+    counts, visits = plan.question.counts, []
+    for one in (whole, apart):
+        rows = one.cells[counts.slices["transitions"]].reshape(STATES, 2, STATES).sum(axis=-1)
+        visits.append(rows // counts.resolution)
+    np.testing.assert_array_equal(visits[0], visits[1] + kept)
+    # Whoever judges is drawn anew by every fit, by a secret.
+    again = count(data, plan.question, Engine(workers=1), None, False, 0.3).checked()
+    assert again.judging is not None and not np.array_equal(again.judging.rewards, apart.judging.rewards)
+
+
+def test_the_price_is_that_of_either_and_not_of_both(tmp_path: Path) -> None:
+    data, promise = opened(2000, 0, avoided=False), cf.Central(rho=1.0)
+    order = prepare(data, "apvi", promise, judge=0.3, ledger=tmp_path / "l.json", budget=1.0)
+    assert order.judge is not None and order.cost == pytest.approx(1.0) and order.cost <= 1.0
+    assert rho_of(compose([act.loss for act in order.judge.acts])) == pytest.approx(1.0)
+    # By hand: l2 = 2, so sigma^2 = 4/(2 rho share).
+    assert std(order.judge.designs[GAIN]) == pytest.approx(np.sqrt(4 / (2 * SHARES[GAIN])), rel=1e-6)
+    fit = cf.fit(data, privacy=promise, judge=0.3, ledger=tmp_path / "l.json", budget=1.0, out=tmp_path / "policy")
+    assert fit.certificate.guarantee.rho == pytest.approx(1.0) and "judge instead" in str(fit.certificate)
+    assert fit.users == 1400 and set(fit.as_json()["judged"] or {}) <= {
+        "alpha",
+        "gain",
+        "low",
+        "high",
+        "sure",
+        "people",
+    }
+    assert refit(tmp_path / "policy").as_json()["judged"] is None  # another policy would not have been judged
+    assert load(tmp_path / "policy").as_json()["judged"] == fit.as_json()["judged"]
+
+
+def test_noise_is_as_large_as_it_says_and_what_is_closed_stays_closed() -> None:
+    """A thousand closings with replayable noise: the deviation is the stated one, and not two thirds or three halves of it."""
+    judge = JudgePlan.of(0.3, cf.Central(rho=0.5))
+    for part, design in judge.designs.items():
+        sums = []
+        for seed in range(1000):
+            book = JudgedBook(design, ReplayableNoise(seed), simulated=True)
+            book.take_numbers(np.array([0.5, 1.0]), np.zeros(2))
+            release = book.close(scale=2.0)
+            sums.append(release.sums)
+        measured = np.array(sums).std(axis=0)
+        assert (np.abs(measured / release.noise - 1) < 0.15).all(), part
+        with pytest.raises(PrivacyError):
+            book.close()
+        assert JudgedRelease.from_bytes(release.to_bytes()) == release
+        with pytest.raises(FormatError):
+            JudgedRelease.from_bytes(release.to_bytes()[:-1])
+
+
+def test_the_clip_is_set_by_octaves_that_exceed_the_noise() -> None:
+    sums, noise = [0.0] * 15, (1.0,) * 15
+    sums[2], sums[5], sums[9] = 50.0, 4.5, 3.5
+    assert clip_of(JudgedRelease("sizes", 100, tuple(sums), noise, 1.0), 0.25) == 0.25 * 2**6
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_a_table_that_is_not_the_world_is_found_out(logged: bool) -> None:
+    """All three tables are sure of a gain that is a loss; nobody who judges agrees. Without judging all were called better."""
+    for seed in range(3):
+        table, said = judged(opened(5000, seed, avoided=True, logged=logged), seed)
+        assert table["gain"]["sure"] and not said["recommended"] and not said["judged"]["sure"]
+        if logged:  # by half a million simulated people the adoptions lose between .2 and .5
+            assert said["judged"]["low"] < -0.1 and said["alarms"] == [DISAGREEMENT]
+        else:
+            assert said["alarms"] and set(said["alarms"]) <= {BALANCE, DISAGREEMENT}
+
+
+def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
+    words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 9.0}
+    data, promise = opened(100, 0, avoided=False), cf.Central(rho=1.0)
+    for wrong in ({"judge": 0.9}, {"judge": -0.1}, {"judge": 0.3, "calibration": "sound"}):
+        with pytest.raises(InvalidInput):
+            prepare(data, "apvi", promise, **words, **wrong)
+    with pytest.raises(InvalidInput):  # over several steps propensities are for those who judge
+        prepare(opened(100, 0, avoided=False, logged=True), "apvi", promise, **words)
+    with pytest.raises(InvalidInput):
+        cf.fit(data, privacy=promise, judge=0.3, audit=lambda plan: {}, **words)

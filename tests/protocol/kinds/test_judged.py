@@ -1,0 +1,88 @@
+"""The price of scores, by brute force over all pairs of points, and their bytes."""
+
+from __future__ import annotations
+
+import math
+
+import msgpack
+import numpy as np
+import pytest
+
+from confide.errors import FormatError, InvalidInput
+from confide.protocol.kinds import judged
+from confide.protocol.kinds.judged import (
+    CELLS,
+    GAIN,
+    KIND,
+    PARTS,
+    POINTS,
+    SIZES,
+    SQUARE_UNIT,
+    SQUARES,
+    WEIGHT,
+    JudgedQuestion,
+)
+from confide.protocol.kinds.kind import read
+
+
+def answers(part: str, points: int) -> np.ndarray:
+    """(n, cells) the answers of people at that many places of the range, at both ends too."""
+    question = JudgedQuestion(part)
+    places = np.arange(CELLS) if part == SIZES else np.linspace(-1.0 if part == GAIN else 0.0, 1.0, points)
+    return np.array([question.units(np.array([place]), np.array([0.5])) for place in places]) * question.grid
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_pair_of_people_is_further_apart_than_the_price(part: str) -> None:
+    found, price = answers(part, 1001), JudgedQuestion(part).price()
+    apart = np.abs(found[:, None] - found[None])
+    assert math.sqrt((apart**2).sum(axis=-1).max()) == pytest.approx(price.l2, abs=1e-12)
+    assert apart.sum(axis=-1).max() <= price.l1 + 1e-12
+    assert (apart > 0).sum(axis=-1).max() <= price.cells
+    away = np.sqrt((found**2).sum(axis=-1).max())  # nobody is put in their place
+    assert away <= price.l2
+
+
+def test_a_little_more_weight_on_the_square_would_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged, "SQUARES", SQUARES + 2)
+    found = answers(GAIN, 4001)
+    assert ((found[:, None] - found[None]) ** 2).sum(axis=-1).max() > 4 + 1e-6
+
+
+def test_what_is_beyond_the_clip_is_cut_off() -> None:
+    wild = np.array([np.inf, -np.inf, 1e300, -3.0, np.nan])
+    question = JudgedQuestion(GAIN)
+    for number in wild:
+        assert np.abs(question.units(np.array([number]), np.array([0.9])) * question.grid).max() <= 1.0
+    assert JudgedQuestion(SIZES).units(np.array([-5.0, 99.0, np.nan]), np.zeros(3)).tolist() == [
+        1,
+        *[0] * (CELLS - 2),
+        2,
+    ]
+    assert JudgedQuestion(WEIGHT).units(np.array([-5.0, 99.0, np.nan]), np.zeros(3)).tolist() == [POINTS]
+
+
+def test_sums_tell_mean_and_square() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.uniform(-1, 1, 5000)
+    question = JudgedQuestion(GAIN)
+    total, square = question.values(question.units(y, rng.random(5000)) * question.grid, 5000)
+    assert total == pytest.approx(y.sum(), abs=5 * math.sqrt(5000) / POINTS)
+    assert square == pytest.approx((y**2).sum(), abs=10 * math.sqrt(5000) / POINTS)
+    assert SQUARES / SQUARE_UNIT == 1.65
+
+
+def test_bytes() -> None:
+    for part in PARTS:
+        question = JudgedQuestion(part)
+        assert read(KIND, question.to_bytes()) == question
+    for bad in (
+        b"",
+        b"\\x00",
+        msgpack.packb(["confide.judged-question/2", GAIN]),
+        msgpack.packb([judged.FORMAT, "all"]),
+    ):
+        with pytest.raises(FormatError):
+            JudgedQuestion.from_bytes(bad)
+    with pytest.raises(InvalidInput):
+        JudgedQuestion("everything")
