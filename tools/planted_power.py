@@ -92,22 +92,6 @@ MUTANTS = (
         unseen="What is said of a release after it was made is nobody's privacy.",
     ),
     Mutant(
-        "scores of those who judge are not clipped",
-        "protocol/kinds/judged.py",
-        "np.clip(np.nan_to_num(numbers, nan=0.0), low, 1.0) * POINTS",
-        "np.nan_to_num(numbers, nan=0.0, posinf=9.0, neginf=-9.0) * POINTS",
-        ("tests/protocol/kinds/test_judged.py::test_what_is_beyond_the_clip_is_cut_off",),
-        unseen="the audit has no replica of those who judge",
-    ),
-    Mutant(
-        "those who judge are counted too",
-        "analysis/fitting/engines.py",
-        "replace(counted(choosing, progress), users",
-        "replace(counted(register.everybody(), progress), users",
-        ("tests/analysis/fitting/test_adopting.py::test_everybody_is_counted_or_judges",),
-        unseen="the audit has no replica of those who judge",
-    ),
-    Mutant(
         "a gain is stated that is beyond all that can be gained",
         "analysis/fitting/findings.py",
         "        return min((self.high - self.low) * worth, max(self.most - practice, 0.0))\n",

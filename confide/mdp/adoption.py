@@ -1,4 +1,4 @@
-"""A partial adoption of a policy, and the score by which one episode judges it.
+"""A partial adoption of a policy, the score by which one episode judges it, and a test of the table behind it.
 
 Follow the advice in a share alpha of the decisions, else go on as now: pi_alpha = (1 - alpha) b + alpha pi. With kept (H, S) the
 chance that pi goes on as now, taken (H, S, A) the chance of its own actions, b the chance with which practice took the action
@@ -17,6 +17,17 @@ E_b[q_h X | past] = E_{pi_alpha}[X | past], because b q_h = pi_alpha; and E_b[U_
 v_h = U_h + q_h (r_h + v_{h+1} - Q_h) has E_b[v_h | past] = E_{pi_alpha}[r_h + v_{h+1} | past], and by induction from the last step
 E_b[v_0] is the value of pi_alpha; D is v_0 minus the return. The tests check it exactly in a world in which history matters.
 After an episode's end every step pays a public number, in v and in the return alike.
+
+**The test** looks at five signs g of what came before a decision: it repeats the action before; the step before paid; the state
+before was worth less; it is in the later half; and how often earlier decisions (two and more steps ago) were the policy's. If the
+table is the world, then E[r + V(s') - Q(s, a) | past, s, a] = 0 for Q = r + P V, and so
+
+    sum_h (r + V(s') - Q(s, a))/H (g - E[g | s, a]),    the same with taken(a) as a further factor,
+    sum_h (taken(a) - E_b[taken]) (g - E[g | .])
+
+have mean zero: what the table leaves out of what follows shows in the first ten numbers, of what practice did in the last five
+(where the first sign says that the policy would repeat, and a dot stands for what b is told by). An error in Q, or in E[g | .],
+alone moves none of them.
 """
 
 from __future__ import annotations
@@ -30,18 +41,40 @@ from ..compiled import compiled
 
 Array = NDArray[np.float64]
 
+BY_STATE, BY_STEP, BY_PREVIOUS = 0, 1, 2
+"""What chances of actions depend on beside the state: nothing, the step, or the action before (the last row: there is none)."""
+
+SIGNS = 5
+
 
 class Adoption(NamedTuple):
-    """Public: alpha; kept (H, S) and taken (H, S, A) of the policy; practice (L, S, A), by which b is told where it is not logged;
-    q (H, S, A), any function; after: what a step pays after the end.
+    """Public: alpha; kept (H, S) and taken (H, S, A) of the policy; practice (C, S, A), by which b is told where it is not logged,
+    and what its rows C stand for; q (H, S, A), any function; after: what a step pays after the end.
     """
 
     alpha: float
     kept: Array
     taken: Array
     practice: Array
+    by: int
     q: Array
     after: float
+
+
+class Specification(NamedTuple):
+    """Public: what the test of residuals compares. values (H+1, S) and q (H, S, A) of the table; taken, practice, by: as in
+    `Adoption`; after: what a step pays after the end; signs (SIGNS, L, S, A) and before (SIGNS, C, S): what is expected of
+    them at a pair, and where b is told.
+    """
+
+    values: Array
+    q: Array
+    taken: Array
+    practice: Array
+    by: int
+    after: float
+    signs: Array
+    before: Array
 
 
 class Episodes(NamedTuple):
@@ -58,22 +91,53 @@ class Episodes(NamedTuple):
     def __repr__(self) -> str:
         return "Episodes()"
 
+    @property
+    def people(self) -> int:
+        """How many there are."""
+        return len(self.starts) - 1
+
 
 def scores(adoption: Adoption, episodes: Episodes) -> tuple[Array, Array]:
     """(n,) the score of every episode, and (n,) its last weight."""
-    people = len(episodes.starts) - 1
-    found, weights = np.zeros(people), np.ones(people)
-    kept, taken, practice, q = (np.ascontiguousarray(table, dtype=np.float64) for table in adoption[1:5])
-    arrays = Adoption(float(adoption.alpha), kept, taken, practice, q, float(adoption.after))
+    found, weights = np.zeros(episodes.people), np.ones(episodes.people)
+    kept, taken, practice = (np.ascontiguousarray(table, dtype=np.float64) for table in adoption[1:4])
+    q = np.ascontiguousarray(adoption.q, dtype=np.float64)
+    arrays = Adoption(float(adoption.alpha), kept, taken, practice, adoption.by, q, float(adoption.after))
     _score(arrays, episodes, found, weights)
     return found, weights
 
 
+def contrasts(specification: Specification, episodes: Episodes) -> Array:
+    """(n, 3 SIGNS) the numbers of the test of every episode."""
+    found = np.zeros((episodes.people, 3 * SIGNS))
+    nothing = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
+    _test(specification, episodes, found, *nothing)
+    return found
+
+
+def expecting(specification: Specification, episodes: Episodes) -> Specification:
+    """The same with signs as they are on average in these episodes; 0 where none came by."""
+    _, states, actions = specification.taken.shape
+    layers, rows = specification.signs.shape[1], len(specification.practice)
+    sums, before = np.zeros((SIGNS + 1, layers, states, actions)), np.zeros((SIGNS + 1, rows, states))
+    _test(specification, episodes, np.zeros((0, 3 * SIGNS)), sums, before)
+    signs, earlier = sums[:-1] / np.maximum(sums[-1], 1.0), before[:-1] / np.maximum(before[-1], 1.0)
+    return specification._replace(signs=np.ascontiguousarray(signs), before=np.ascontiguousarray(earlier))
+
+
+@compiled
+def told_by(by: int, h: int, previous: int, actions: int) -> int:
+    """The row of a table of chances that stands for a decision. previous: the action before it."""
+    if by == 2:
+        return previous if h > 0 else actions
+    return h if by == 1 else 0
+
+
 @compiled
 def _score(adoption: Adoption, episodes: Episodes, found: Array, weights: Array) -> None:
-    alpha, kept, taken, practice, q, after = adoption
+    alpha, kept, taken, practice, by, q, after = adoption
     horizon, _, actions = taken.shape
-    layers, logged = practice.shape[0], len(episodes.propensity) > 0
+    logged = len(episodes.propensity) > 0
     for person in range(len(found)):
         first, last = episodes.starts[person], episodes.starts[person + 1]
         steps = min(last - first, horizon)
@@ -82,7 +146,10 @@ def _score(adoption: Adoption, episodes: Episodes, found: Array, weights: Array)
             h = steps - 1 - back
             row = first + h
             s, a, r = episodes.states[row], episodes.actions[row], episodes.rewards[row]
-            b = episodes.propensity[row] if logged else practice[h if layers > 1 else 0, s, a]
+            if logged:
+                b = episodes.propensity[row]
+            else:
+                b = practice[told_by(by, h, episodes.actions[row - 1] if h > 0 else 0, actions), s, a]
             ratio = kept[h, s] + (taken[h, s, a] / b if taken[h, s, a] > 0 else 0.0)
             each = 1 - alpha + alpha * ratio
             adopted = (1 - alpha + alpha * kept[h, s]) * q[h, s, a]
@@ -92,3 +159,46 @@ def _score(adoption: Adoption, episodes: Episodes, found: Array, weights: Array)
             earned += r
             weight *= each
         found[person], weights[person] = value - earned, weight
+
+
+@compiled
+def _test(specification: Specification, episodes: Episodes, found: Array, sums: Array, before: Array) -> None:
+    """Write the numbers of every episode to `found`; or, where that is empty, add up signs, and visits last, to the others."""
+    values, q, taken, practice, by, after, signs, usual = specification
+    horizon, _, actions = taken.shape
+    layers, gathering = signs.shape[1], len(found) == 0
+    g, p = np.zeros(5), np.zeros(5)
+    for person in range(len(episodes.starts) - 1):
+        first, last = episodes.starts[person], episodes.starts[person + 1]
+        steps = min(last - first, horizon)
+        earlier = 0.0
+        for h in range(steps):
+            row = first + h
+            s, a, r = episodes.states[row], episodes.actions[row], episodes.rewards[row]
+            previous = episodes.actions[row - 1] if h > 0 else 0
+            g[0] = 1.0 if h > 0 and previous == a else 0.0
+            g[1] = episodes.rewards[row - 1] if h > 0 else 0.0
+            g[2] = 1.0 if h > 0 and values[h - 1, episodes.states[row - 1]] < values[h, s] else 0.0
+            g[3] = 1.0 if 2 * h >= horizon else 0.0
+            g[4] = earlier / (h - 1) if h > 1 else 0.0
+            p[:] = g
+            p[0] = taken[h, s, previous] if h > 0 else 0.0
+            if h > 0:
+                earlier += taken[h - 1, episodes.states[row - 1], previous]
+            layer, told = h if layers > 1 else 0, told_by(by, h, previous, actions)
+            if gathering:
+                sums[:5, layer, s, a] += g
+                sums[5, layer, s, a] += 1.0
+                before[:5, told, s] += p
+                before[5, told, s] += 1.0
+                continue
+            following = values[h + 1, episodes.states[row + 1]] if h + 1 < steps else after * (horizon - steps)
+            residual = (r + following - q[h, s, a]) / horizon
+            surprise = taken[h, s, a]
+            for other in range(actions):
+                surprise -= taken[h, s, other] * practice[told, s, other]
+            for k in range(5):
+                apart = g[k] - signs[k, layer, s, a]
+                found[person, k] += residual * apart
+                found[person, 5 + k] += taken[h, s, a] * residual * apart
+                found[person, 10 + k] += surprise * (p[k] - usual[k, told, s])

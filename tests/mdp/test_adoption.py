@@ -7,7 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from confide.mdp.adoption import Adoption, Episodes, scores
+from confide.mdp.adoption import (
+    BY_PREVIOUS,
+    BY_STATE,
+    SIGNS,
+    Adoption,
+    Episodes,
+    Specification,
+    contrasts,
+    expecting,
+    scores,
+)
 
 HORIZON, STATES, ACTIONS = 3, 2, 2
 
@@ -53,13 +63,15 @@ def test_it_is_unbiased_where_history_matters(alpha: float) -> None:
     columns = rows[:, 0].astype(int), rows[:, 1].astype(int), rows[:, 2], rows[:, 3]
     episodes = Episodes(np.arange(len(every) + 1) * HORIZON, *columns)
     practice = np.full((1, STATES, ACTIONS), 0.5)
-    found, weights = scores(Adoption(alpha, kept, taken, practice, q, 0.0), episodes)
+    found, weights = scores(Adoption(alpha, kept, taken, practice, BY_STATE, q, 0.0), episodes)
     chance, adopted = (np.array([one[i] for one in every]) for i in range(2))
     earned = rows[:, 2].reshape(-1, HORIZON).sum(axis=1)
     assert chance @ found == pytest.approx(adopted @ earned - chance @ earned, abs=1e-12)
     np.testing.assert_allclose(weights, adopted / chance)
     # With chances that were not those by which actions were chosen it is something else.
-    wrong, _ = scores(Adoption(alpha, kept, taken, practice, q, 0.0), episodes._replace(propensity=np.zeros(0)))
+    wrong, _ = scores(
+        Adoption(alpha, kept, taken, practice, BY_STATE, q, 0.0), episodes._replace(propensity=np.zeros(0))
+    )
     assert alpha == 0 or abs(chance @ wrong - chance @ found) > 1e-3
 
 
@@ -69,5 +81,39 @@ def test_after_the_end_the_same_is_paid_whatever_was_followed() -> None:
     taken[..., 1] = 1.0
     practice, q = np.full((1, STATES, ACTIONS), 0.5), np.zeros((HORIZON, STATES, ACTIONS))
     one = Episodes(np.array([0, 1]), np.array([0]), np.array([1]), np.array([1.0]), np.zeros(0))
-    found, weights = scores(Adoption(0.5, kept, taken, practice, q, 0.25), one)
+    found, weights = scores(Adoption(0.5, kept, taken, practice, BY_STATE, q, 0.25), one)
     assert weights[0] == 1.5 and found[0] == pytest.approx(1.5 * 1.5 - 1.5)  # by hand: q = .5 + .5/.5
+
+
+def test_chances_are_told_by_the_action_before() -> None:
+    """One state, "always 1": chances 1/2 at first, 1/4 after 0 and 1/8 after 1. By hand 1, 1 has the weight 2 * 8, 0, 1 none."""
+    kept, taken = np.zeros((2, 1)), np.zeros((2, 1, 2))
+    taken[..., 1] = 1.0
+    practice = np.array([[[0.75, 0.25]], [[0.875, 0.125]], [[0.5, 0.5]]])
+    four = Episodes(np.array([0, 2, 4, 6]), np.zeros(6, int), np.array([1, 1, 0, 1, 1, 0]), np.zeros(6), np.zeros(0))
+    _, weights = scores(Adoption(1.0, kept, taken, practice, BY_PREVIOUS, np.zeros((2, 1, 2)), 0.0), four)
+    assert weights.tolist() == [16.0, 0.0, 0.0]
+
+
+def test_the_numbers_of_the_test_are_what_the_docstring_says() -> None:
+    """Three steps in one state, worked out by hand: actions 1, 1, 0; rewards 1, 0, 1; the policy says 1; values are zero."""
+    taken = np.zeros((3, 1, 2))
+    taken[..., 1] = 1.0
+    one = Episodes(np.array([0, 3]), np.zeros(3, int), np.array([1, 1, 0]), np.array([1.0, 0.0, 1.0]), np.zeros(0))
+    signs, before = np.full((SIGNS, 1, 1, 2), 0.25), np.full((SIGNS, 1, 1), 0.5)
+    test = Specification(
+        np.zeros((4, 1)), np.zeros((3, 1, 2)), taken, np.full((1, 1, 2), 0.5), BY_STATE, 0.0, signs, before
+    )
+    found = contrasts(test, one)[0]
+    # Signs by step: repeats 0, 1, 0; paid before 0, 1, 0; worth less 0, 0, 0; late 0, 0, 1; earlier by the policy 0, 0, 1.
+    g = np.array([[0, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1.0]])
+    p = g.copy()
+    p[:, 0] = [0, 1, 1]  # the policy would repeat
+    residual, follows = np.array([1, 0, 1]) / 3, np.array([1, 1, 0])
+    np.testing.assert_allclose(found[:5], residual @ (g - 0.25))
+    np.testing.assert_allclose(found[5:10], (residual * follows) @ (g - 0.25))
+    np.testing.assert_allclose(found[10:], (follows - 0.5) @ (p - 0.5))
+    expected = expecting(test, one)
+    np.testing.assert_allclose(expected.signs[:, 0, 0, 1], g[:2].mean(axis=0))
+    np.testing.assert_allclose(expected.signs[:, 0, 0, 0], g[2])
+    np.testing.assert_allclose(expected.before[:, 0, 0], p.mean(axis=0))

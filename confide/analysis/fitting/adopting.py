@@ -1,17 +1,24 @@
 """Judging apart: a share of the people, who chose nothing, judges a partial adoption of the policy, whatever states leave out.
 
 The judging people are others than those who are counted (`data.statistics.choosing`), so each of them is in one of two sets of
-releases, and each set keeps the whole promise: what a person gives away is the larger of the two, not their sum. Of the judging
-people three things are asked (`protocol.kinds.judged`): `sizes` of scores, by which they are clipped; `gain`, their mean and
-variance; `weight`, the mean of clipped weights, which must be what the release foretells: if it is not, practice did not act as
-the table says (`balance`). A third check is free: the judged gain must be the table's at the same share (`disagreement`).
+releases, and each set keeps the whole promise: what a person gives away is the larger of the two, not their sum. How it is divided
+among what judging people are asked is `SHARES`:
 
+| asked | of the promise to them | for |
+|---|---|---|
+| `sizes` | 5 % | how large scores are, by which they are clipped |
+| `gain` | 80 % | the mean score, and its variance |
+| `weight` | 5 % | the mean of clipped weights, which must be what the release foretells |
+| `residuals` | 10 % | the test of the table (`mdp.adoption`) |
+
+A further check is free: the judged gain must be the table's at the same share. What follows from all of them is in `alarms`.
 How large a share alpha can be judged follows from people who are simulated from the release, so it costs nothing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,18 +31,31 @@ from ...learning.learners.apvi import OfflinePlan
 from ...learning.planning.estimates import Estimate, quantile
 from ...learning.planning.logged import LoggedModel
 from ...learning.planning.ope import extended, policy_values
-from ...mdp.adoption import Adoption, Episodes, scores
+from ...mdp.adoption import (
+    BY_PREVIOUS,
+    BY_STATE,
+    BY_STEP,
+    SIGNS,
+    Adoption,
+    Episodes,
+    Specification,
+    contrasts,
+    expecting,
+    scores,
+)
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Guarantee, Schedule, compose, rho_of
 from ...protocol.design import AUTO, Design, Request
-from ...protocol.kinds.judged import CELLS, GAIN, SIZES, WEIGHT, JudgedQuestion, JudgedRelease
+from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, TESTS, WEIGHT, JudgedQuestion, JudgedRelease
+from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
-from ..reporting.numbers import written
+from .alarms import BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
 from .findings import UnitConverter
+from .plan import PREVIOUS
 
 Array = NDArray[np.float64]
 
-SHARES = {SIZES: 0.05, GAIN: 0.85, WEIGHT: 0.1 - 1e-9}
+SHARES = {SIZES: 0.05, GAIN: 0.8, WEIGHT: 0.05, RESIDUALS: 0.1 - 1e-9}
 """Of the promise to judging people."""
 
 ALPHAS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
@@ -45,6 +65,9 @@ SIMULATED = 10_000
 LEAST_PEOPLE, MOST_SQUARE, OFF = 200, 4.0, 0.15
 """An adoption is judged only where so many people are left by its weights, whose mean square is no larger and whose mean is no
 further from 1, as simulated."""
+
+MOST_COMPOUND = 0.1
+"""An adoption is judged only where errors of estimated chances add no more than this to the mean square of its weights."""
 
 FLOOR = 0.02
 """Estimated chances of actions are taken for no smaller."""
@@ -56,9 +79,10 @@ SURE_ENOUGH = 0.9999
 """No clip is below this quantile of simulated scores."""
 
 ALARM = 3.4
-"""Deviations at which balance and agreement raise an alarm: chance does so in one of 1,500 fits."""
+"""Deviations at which a number of a check raises its alarm: by chance one of 1,500 does."""
 
-BALANCE, DISAGREEMENT = "balance", "disagreement"
+LENGTH = 1.5 * math.sqrt(TESTS)
+"""The length to which a person's numbers of the test are shortened, each in deviations as simulated."""
 
 JUDGED = "judged-"
 """How the names of releases begin that those who judge give."""
@@ -67,27 +91,37 @@ SAID = {
     SIZES: "how large scores of those who judge are",
     GAIN: "the mean score of those who judge, and its variance",
     WEIGHT: "the mean weight of those who judge",
+    RESIDUALS: "the test of the table by those who judge",
 }
 """What each release is about, in words."""
 
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """What is asked of judging people, at which price: the same promise as to those who are counted. share: of all people."""
+    """What is asked of judging people, at which price: the same promise as to those who are counted. share: of all people.
+
+    logged: their chances of actions are; previous: they are estimated by the action before, too. designs: None without privacy,
+    for simulated people.
+    """
 
     share: float
-    designs: dict[str, Design]
+    designs: dict[str, Design] | None
     logged: bool
+    previous: bool = False
 
     @classmethod
-    def of(cls, share: float, promise: Guarantee, mechanism: str = AUTO, logged: bool = False) -> JudgePlan:
-        """The plan for a share of the people. logged: their chances of actions are."""
+    def of(
+        cls, share: float, promise: Guarantee, mechanism: str = AUTO, logged: bool = False, previous: bool = False
+    ) -> JudgePlan:
+        """The plan for a share of the people. logged, previous: how their chances of actions are told."""
         validation.between("judge", share, 0.05, 0.5, "Say --judge 0.3, for example.")
+        if not promise.private:
+            return cls(share, None, logged, previous)
         requests = [
             Request(JudgedQuestion(part), promise, Schedule.every(1), mechanism=mechanism, share=size)
             for part, size in SHARES.items()
         ]
-        return cls(share, dict(zip(SHARES, together(requests), strict=True)), logged)
+        return cls(share, dict(zip(SHARES, together(requests), strict=True)), logged, previous)
 
     @property
     def cost(self) -> float:
@@ -105,35 +139,89 @@ class JudgePlan:
     @property
     def acts(self) -> list[Act]:
         """The acts of privacy towards judging people."""
-        return [design.act for design in self.designs.values()]
+        return [design.act for design in (self.designs or {}).values()]
+
+    def noise(self, part: str) -> float:
+        """The standard deviation of the noise in the first number of a part, in shares of its clip."""
+        return 0.0 if self.designs is None else std(self.designs[part])
+
+    def released(
+        self, part: str, numbers: Array, scale: float, noise: NoiseSource, simulated: bool = False
+    ) -> JudgedRelease:
+        """The release of one part. numbers: see `JudgedQuestion.units`; scale: what a share of 1 stands for."""
+        if self.designs is None:
+            question = JudgedQuestion(part)
+            units = question.units(numbers, np.full(numbers.shape, 0.5))
+            exact = question.values(np.asarray(units * question.grid, dtype=np.float64), len(numbers))
+            return JudgedRelease(part, len(numbers), tuple(map(float, exact)), (0.0,) * question.cells, scale)
+        book = JudgedBook(self.designs[part], noise, simulated)
+        book.take_numbers(numbers)
+        return book.close(scale=scale)
 
     def judged(
-        self, plan: OfflinePlan, episodes: Episodes, noise: NoiseSource, simulated: bool = False
+        self, plan: OfflinePlan, chances: Chances, episodes: Episodes, noise: NoiseSource, simulated: bool = False
     ) -> Judgement | None:
         """What judging people say of a policy; None where it keeps to practice, or where no share can be judged."""
-        chosen = chosen_adoption(plan, len(episodes.starts) - 1, self)
+        if plan.kept.all() or episodes.people < LEAST_PEOPLE:
+            return None
+        walked = simulated_people(plan.model, chances, SIMULATED, np.random.default_rng(0))
+        chosen = chosen_adoption(plan, chances, walked, episodes.people, self)
         if chosen is None:
             return None
         found, weights = scores(chosen.adoption, episodes)
         unit = plan.model.knowledge.spec.horizon * 2.0**-8
-
-        def released(part: str, numbers: Array, scale: float) -> JudgedRelease:
-            book = JudgedBook(self.designs[part], noise, simulated)
-            book.take_numbers(numbers)
-            return book.close(scale=scale)
-
         with np.errstate(divide="ignore"):
             octaves = np.ceil(np.log2(np.abs(found) / unit))
-        sizes = released(SIZES, octaves, unit)
+        sizes = self.released(SIZES, octaves, unit, noise, simulated)
         clip = max(clip_of(sizes, unit), chosen.clip)
-        gain = released(GAIN, found / clip, clip)
-        weight = released(WEIGHT, weights / chosen.heaviest, chosen.heaviest)
-        return Judgement(chosen, {SIZES: sizes, GAIN: gain, WEIGHT: weight})
+        specification, deviations = tested_by(plan, chances, walked, self.logged)
+        numbers = contrasts(specification, episodes) / (LENGTH * deviations)
+        answers = {GAIN: (found / clip, clip), WEIGHT: (weights / chosen.heaviest, chosen.heaviest)}
+        answers[RESIDUALS] = numbers, LENGTH
+        releases = {part: self.released(part, *answer, noise, simulated) for part, answer in answers.items()}
+        return Judgement(chosen, {SIZES: sizes, **releases}, np.isfinite(deviations))
+
+
+class Chances(NamedTuple):
+    """The chances with which practice acts, as estimated: table (C, S, A), what its rows stand for (`mdp.adoption`), and (C, S, A)
+    the relative variance of the estimates."""
+
+    table: Array
+    by: int
+    relative: Array
+
+
+def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> Chances:
+    """Chances by state (and step, in models with one for each step), or by state and the action before, where that was asked.
+
+    The latter are shrunk to the former: a chance that differs by z, with an error of variance v, keeps the larger of t/(t + v) and
+    1 - 4 v/z^2 of its difference, where t is the variance of true differences, by moments. So where the action before does not
+    matter hardly any noise comes in, and where it does what differs for sure is kept.
+    """
+    visits = np.maximum(model.visits / model.counted, 1.0)
+    deviation = model.noise * np.sqrt(np.maximum(model.knowledge.width, 1)) / model.counted  # of a row's sum, at most
+    table = np.maximum(model.behaviour, FLOOR)
+    error = model.behaviour * (1 - model.behaviour) / np.maximum(visits.sum(-1, keepdims=True), 1.0)
+    error = error + (deviation / np.maximum(visits.sum(-1, keepdims=True), 1.0)) ** 2
+    if previous is None or len(table) > 1:
+        return Chances(table, BY_STEP if len(table) > 1 else BY_STATE, error / table**2)
+    states, actions = table.shape[1:]
+    counts = previous.counts.visits.reshape(actions + 1, states, actions)
+    rows = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
+    own = table * (1 - table) / rows + previous.noise.transitions * (1 + actions * table**2) / rows**2
+    apart = counts / rows - table
+    trust = np.where(model.knowledge.allowed, 1 / (own + 0.02) ** 2, 0.0)
+    true = max(float((trust * (apart**2 - own)).sum() / max(float(trust.sum()), 1e-300)), 0.0)
+    kept = np.maximum(true / (true + own), 1 - 4 * own / np.maximum(apart**2, 1e-300))
+    mixed = np.where(model.knowledge.allowed, np.clip(table + kept * apart, FLOOR, 1.0), FLOOR)
+    mixed = mixed / np.maximum(mixed.sum(axis=-1, keepdims=True), 1.0)
+    left = kept**2 * own + (1 - kept) ** 2 * (error + true)
+    return Chances(np.ascontiguousarray(mixed), BY_PREVIOUS, left / mixed**2)
 
 
 class ChosenAdoption(NamedTuple):
     """An adoption that can be judged, and what simulated people say of it: the least clip of scores, that of weights, the mean of
-    clipped weights and its variance a person, and how far estimated chances of actions may move the gain."""
+    clipped weights and its variance a person, and how far estimated chances of actions may move the gain and the mean weight."""
 
     adoption: Adoption
     clip: float
@@ -145,10 +233,11 @@ class ChosenAdoption(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What judging people were asked about an adoption, and what they answered."""
+    """What judging people were asked about an adoption, and what they answered. numbers: which of the test are looked at."""
 
     chosen: ChosenAdoption
     releases: dict[str, JudgedRelease]
+    numbers: NDArray[np.bool_]
 
     def gain(self, confidence: float = 0.95) -> Estimate:
         """The gain of the adoption over practice, with an interval for sampling error, noise, and estimated chances of actions."""
@@ -171,6 +260,23 @@ class Judgement(NamedTuple):
         variance = drawn + (release.scale * release.noise[0] / people) ** 2 + chosen.weight_doubt**2
         return (mean - chosen.balanced) / math.sqrt(max(variance, 1e-300))
 
+    @property
+    def residuals(self) -> Array:
+        """(TESTS,) by how many deviations each number of the test is off zero; 0 where it is not looked at."""
+        release = self.releases[RESIDUALS]
+        sums, noise = np.array(release.sums) * release.scale, np.array(release.noise) * release.scale
+        deviation = np.sqrt(release.users * (1 + release.users / SIMULATED) + noise**2)
+        return np.where(self.numbers, sums / np.maximum(deviation, 1e-300), 0.0)
+
+    def alarms(self, logged: bool) -> list[str]:
+        """The alarms of the test and of the weights; chances that are logged are not tested."""
+        off = np.abs(self.residuals) > ALARM
+        raised = [RESIDUAL] if off[: 2 * SIGNS].any() else []
+        if not logged:
+            raised += [PROPENSITY] if off[2 * SIGNS :].any() else []
+            raised += [BALANCE] if abs(self.balance) > ALARM else []
+        return raised
+
 
 def clip_of(sizes: JudgedRelease, unit: float) -> float:
     """The clip of scores: twice the upper end of the highest octave that exceeds its noise."""
@@ -178,25 +284,27 @@ def clip_of(sizes: JudgedRelease, unit: float) -> float:
     return float(unit * 2.0 ** (max(seen, default=0) + 1))
 
 
-def chosen_adoption(plan: OfflinePlan, people: int, judge: JudgePlan) -> ChosenAdoption | None:
+def chosen_adoption(
+    plan: OfflinePlan, chances: Chances, walked: Episodes, people: int, judge: JudgePlan
+) -> ChosenAdoption | None:
     """The largest share of decisions whose gain can be judged to half of itself; else the one that can be judged best."""
-    if plan.kept.all() or people < LEAST_PEOPLE:
-        return None
-    walked = simulated_people(plan.model, SIMULATED, np.random.default_rng(0))
-    noise, best = std(judge.designs[GAIN]), None
+    noise, best = judge.noise(GAIN), None
     for alpha in ALPHAS:
-        adoption = adoption_of(plan, alpha)
+        adoption = adoption_of(plan, chances, alpha)
         found, weights = scores(adoption, walked)
         square = float((weights**2).mean())
         if square > MOST_SQUARE or people < LEAST_PEOPLE * square or abs(float(weights.mean()) - 1) > OFF:
             continue
+        doubts = Doubts(0.0, 0.0, 0.0) if judge.logged else estimation_doubts(chances, adoption, walked)
+        if doubts.compound > MOST_COMPOUND:
+            continue
         clip = max(float(np.quantile(np.abs(found), SURE_ENOUGH)), 1e-9)
         half = quantile(0.95) * math.sqrt(float(found.var()) / people + (2 * clip * noise / people) ** 2)
-        worth = float(found.mean()) / max(half, 1e-300)
+        worth = float(found.mean()) / max(math.hypot(half, quantile(0.95) * doubts.gain), 1e-300)
         heaviest = max(float(np.quantile(weights, 0.999)), 1.0)
         cut = np.minimum(weights, heaviest)
-        doubts = (0.0, 0.0) if judge.logged else estimation_doubts(plan, adoption, walked)
-        chosen = ChosenAdoption(adoption, clip, heaviest, float(cut.mean()), float(cut.var()), *doubts)
+        moments = float(cut.mean()), float(cut.var())
+        chosen = ChosenAdoption(adoption, clip, heaviest, *moments, doubts.gain, doubts.weight)
         if worth >= 2:
             return chosen
         if best is None or worth > best[0]:
@@ -204,47 +312,61 @@ def chosen_adoption(plan: OfflinePlan, people: int, judge: JudgePlan) -> ChosenA
     return None if best is None else best[1]
 
 
-def adoption_of(plan: OfflinePlan, alpha: float) -> Adoption:
+def adoption_of(plan: OfflinePlan, chances: Chances, alpha: float) -> Adoption:
     """The adoption of a share of a policy's advice, with the value function of that in the model."""
     model = plan.model
     mixed = alpha * plan.extended + (1 - alpha) * extended(model, None)
     _, q = policy_values(model, mixed)
-    practice = np.maximum(model.behaviour, FLOOR)
     kept, taken = plan.extended[..., 0], plan.extended[..., 1:]
-    return Adoption(alpha, kept, taken, practice, np.ascontiguousarray(q[..., 1:]), float(model.knowledge.end_reward))
+    q = np.ascontiguousarray(q[..., 1:])
+    return Adoption(alpha, kept, taken, chances.table, chances.by, q, float(model.knowledge.end_reward))
 
 
-def estimation_doubts(plan: OfflinePlan, adoption: Adoption, walked: Episodes) -> tuple[float, float]:
+class Doubts(NamedTuple):
+    """What errors of estimated chances of actions bring in: deviations of the gain and of the mean weight, to first order, and what
+    they add to the mean square of weights."""
+
+    gain: float
+    weight: float
+    compound: float
+
+
+def estimation_doubts(chances: Chances, adoption: Adoption, walked: Episodes) -> Doubts:
     """The deviations that errors of estimated chances of actions bring into the gain and into the mean weight, to first order.
 
-    An estimate b (1 + e) moves q by -alpha taken/b e. With e of relative variance (1 - b)/(n b) by chance, and noise^2/(n b)^2 by
-    privacy, taken for independent between pairs, the mean weight moves by the sum over pairs of e times the mean of alpha taken/b
-    at their visits, and the gain by the same with Q minus its mean under practice as a further factor.
+    An estimate b (1 + e) moves q by -alpha taken/b e. With e of known relative variance, taken for independent between cells, the
+    mean weight moves by the sum over cells of e times the mean of alpha taken/b at their visits, and the gain by the same with Q
+    minus its mean under practice as a further factor; to second order, by e^2 times as much. Products of weights scatter by
+    alpha^2 (taken/b)^2 e^2 more at every step.
     """
-    model = plan.model
-    visits = np.maximum(model.visits / model.counted, 1.0)
-    deviation = model.noise * np.sqrt(np.maximum(model.knowledge.width, 1))  # of a row's sum, at most
-    relative = (1 - adoption.practice) / visits + (deviation / visits) ** 2  # (L, S, A)
+    relative = np.minimum(chances.relative, 1.0)
     lengths = np.diff(walked.starts)
     step = np.arange(len(walked.states)) - np.repeat(walked.starts[:-1], lengths)
-    layer = step if len(visits) > 1 else np.zeros_like(step)
     s, a = walked.states, walked.actions
-    ratio = adoption.alpha * adoption.taken[step, s, a] / adoption.practice[layer, s, a]
-    usual = (adoption.practice[layer, s] * adoption.q[step, s]).sum(axis=-1)
-    moved = np.zeros((2, *visits.shape))
-    np.add.at(moved[0], (layer, s, a), ratio * (adoption.q[step, s, a] - usual))
-    np.add.at(moved[1], (layer, s, a), ratio)
-    gain, weight = np.sqrt(((moved / max(len(lengths), 1)) ** 2 * relative).sum(axis=(1, 2, 3)))
-    return float(gain), float(weight)
+    row = np.zeros_like(step)
+    if chances.by == BY_STEP:
+        row = step
+    elif chances.by == BY_PREVIOUS:
+        row = np.where(step > 0, np.append(0, a[:-1]), chances.table.shape[-1])
+    ratio = adoption.alpha * adoption.taken[step, s, a] / chances.table[row, s, a]
+    usual = (chances.table[row, s] * adoption.q[step, s]).sum(axis=-1)
+    moved = np.zeros((2, *relative.shape))
+    np.add.at(moved[0], (row, s, a), ratio * (adoption.q[step, s, a] - usual))
+    np.add.at(moved[1], (row, s, a), ratio)
+    moved /= max(len(lengths), 1)
+    first, weight = np.sqrt((moved**2 * relative).sum(axis=(1, 2, 3)))
+    second = abs(float((moved[0] * relative).sum()))
+    compound = float((ratio**2 * relative[row, s, a]).sum()) / max(len(lengths), 1)
+    return Doubts(math.hypot(float(first), second), float(weight), compound)
 
 
-def simulated_people(model: LoggedModel, people: int, rng: np.random.Generator) -> Episodes:
+def simulated_people(model: LoggedModel, chances: Chances, people: int, rng: np.random.Generator) -> Episodes:
     """People who act as practice does in the model, drawn from the release alone."""
     knowledge, ways = model.knowledge, model.knowledge.ways
     spec, layers = knowledge.spec, len(model.rows)
     ends = -1 if knowledge.end is None else knowledge.end
     here = rng.choice(spec.states, people, p=model.initial / model.initial.sum())
-    alive = np.ones(people, dtype=np.bool_)
+    alive, before = np.ones(people, dtype=np.bool_), np.full(people, spec.actions)
     rows: list[tuple[NDArray[np.int64], ...]] = []
     paid: list[Array] = []
     for h in range(spec.horizon):
@@ -252,8 +374,11 @@ def simulated_people(model: LoggedModel, people: int, rng: np.random.Generator) 
         alive &= here != ends
         who = np.flatnonzero(alive)
         s = here[who]
-        chances = np.cumsum(model.behaviour[layer, s], axis=1)
-        a = np.minimum((rng.random((len(who), 1)) * chances[:, -1:] > chances).sum(axis=1), spec.actions - 1)
+        told = before[who] if chances.by == BY_PREVIOUS else np.full(len(who), h if chances.by == BY_STEP else 0)
+        sums_of_chances = np.cumsum(chances.table[told, s], axis=1)
+        drawn = rng.random((len(who), 1)) * sums_of_chances[:, -1:]
+        a = np.minimum((drawn > sums_of_chances).sum(axis=1), spec.actions - 1)
+        before[who] = a
         mean = model.rewards[layer, s, 1 + a]
         rows.append((who, np.full(len(who), h), s, a))
         known = knowledge.rewards is not None
@@ -271,75 +396,69 @@ def simulated_people(model: LoggedModel, people: int, rng: np.random.Generator) 
     return Episodes(starts, states[order], actions[order], np.concatenate(paid)[order], np.empty(0))
 
 
-def verdict(
-    judgement: Judgement | None, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter, logged: bool
-) -> dict[str, Any]:
-    """`judged`, `alarms`, and whether the policy is `recommended`, by the rules of this module.
-
-    Nothing is called better unless the adoption is above zero for sure. Where chances of actions are estimated any alarm takes that
-    back; where they are logged, and judge and table disagree, the adoption alone is spoken of.
-    """
-    if judgement is None:
-        said = "no share of the policy could be judged apart: it keeps to practice, or too few people would be left"
-        return {"judged": None, "alarms": [], "recommended": False, "judged_said": said}
-    gain, alpha = judgement.gain(), judgement.chosen.adoption.alpha
-    evidence = plan.evidence
-    alarms = []
-    if abs(judgement.balance) > ALARM and not logged:
-        alarms.append(BALANCE)
-    if evidence is not None:
-        mixed = alpha * plan.extended + (1 - alpha) * extended(plan.model, None)
-        table = evidence.compare(mixed)
-        room = max(table.high - table.low, 0.0) / 2 - quantile(table.confidence) * table.deviation
-        apart = max(abs(gain.value - table.value) - max(room, 0.0), 0.0)
-        if apart > ALARM * math.hypot(gain.deviation, table.deviation, judgement.chosen.doubt):
-            alarms.append(DISAGREEMENT)
-    sure = gain.sure() and (logged or not alarms)
-    shown = in_units(gain, difference=True)
-    judged = {"alpha": alpha, "gain": shown["value"], "low": shown["low"], "high": shown["high"], "sure": sure}
-    judged["people"] = judgement.releases[GAIN].users
-    recommended = sure and not alarms and bool(findings["gain"]["sure"])
-    return {
-        "judged": judged,
-        "alarms": alarms,
-        "recommended": recommended,
-        "judged_said": _said(judged, alarms, logged),
-    }
-
-
-def _said(judged: dict[str, Any], alarms: list[str], logged: bool) -> str:
-    """The judgement in a sentence, with what it rests on."""
-    share = f"{judged['alpha']:.0%} of decisions"
-    gain, low, high = (written(judged[key], sign=True) for key in ("gain", "low", "high"))
-    rests = (
-        "whatever states leave out"
-        if logged
-        else "if practice acted by the recorded state, whatever else that leaves out"
-    )
-    measured = f"judged by {judged['people']:,} others: followed in {share} it gains {gain} ({low} to {high}), {rests}"
-    if BALANCE in alarms:
-        return f"{measured}; but weights are out of balance: those who decided saw more than the table, so no gain is stated"
-    if DISAGREEMENT in alarms:
-        relied = (
-            "so only this may be relied on" if logged else "so neither may be relied on: log the chances of actions"
-        )
-        return f"{measured}; the table says otherwise, {relied}"
-    return measured
+def tested_by(
+    plan: OfflinePlan, chances: Chances, walked: Episodes, logged: bool = False
+) -> tuple[Specification, Array]:
+    """The test of the table behind a policy, and (TESTS,) the deviation of each of its numbers as simulated: infinite where that is
+    nothing, or where logged chances leave nothing to be tested."""
+    model, spec = plan.model, plan.model.knowledge.spec
+    values, q = policy_values(model, plan.extended)
+    taken = np.ascontiguousarray(plan.extended[..., 1:])
+    signs, before = np.zeros((SIGNS, len(model.rows), spec.states, spec.actions)), np.zeros((SIGNS, 1, spec.states))
+    tables = np.ascontiguousarray(values), np.ascontiguousarray(q[..., 1:]), taken, np.ascontiguousarray(chances.table)
+    after = float(model.knowledge.end_reward)
+    empty = Specification(*tables, chances.by, after, signs, before)
+    specification = expecting(empty, walked)
+    deviations = contrasts(specification, walked).std(axis=0)
+    if logged:
+        deviations[2 * SIGNS :] = 0.0
+    return specification, np.where(deviations > 1e-9, deviations, np.inf)
 
 
 class Inquiry:
     """Asks judging people, once. episodes: sensitive; they are let go with it."""
 
-    def __init__(self, judge: JudgePlan, episodes: Episodes, noise: NoiseSource, simulated: bool = False) -> None:
-        """Before anything was asked. Replayable noise is refused unless people are simulated."""
+    def __init__(
+        self,
+        judge: JudgePlan,
+        episodes: Episodes,
+        noise: NoiseSource,
+        counted: Mapping[str, Any],
+        simulated: bool = False,
+    ) -> None:
+        """Before anything was asked. counted: the releases about those who are counted. Replayable noise is refused unless people
+        are simulated."""
         self._judge, self._episodes, self._noise, self._simulated = judge, episodes, noise, simulated
+        self._previous: CountRelease | None = counted.get(PREVIOUS)
         self.releases: dict[str, JudgedRelease] = {}
 
     def __repr__(self) -> str:
         return "Inquiry()"
 
     def __call__(self, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
-        """What judging people say of a policy, for its findings; see `verdict`."""
-        judgement = self._judge.judged(plan, self._episodes, self._noise, self._simulated)
+        """What judging people say of a policy, for its findings; see `alarms.ruling`."""
+        chances = chances_of(plan.model, self._previous)
+        judgement = self._judge.judged(plan, chances, self._episodes, self._noise, self._simulated)
         self.releases = {} if judgement is None else judgement.releases
         return verdict(judgement, plan, findings, in_units, self._judge.logged)
+
+
+def verdict(
+    judgement: Judgement | None, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter, logged: bool
+) -> dict[str, Any]:
+    """`judged`, `alarms`, whether the policy is `recommended`, and `judged_said`, by the rules of `alarms`."""
+    if judgement is None:
+        return ruling(None, (), logged, False)
+    gain, alpha = judgement.gain(), judgement.chosen.adoption.alpha
+    raised = judgement.alarms(logged)
+    if plan.evidence is not None:
+        mixed = alpha * plan.extended + (1 - alpha) * extended(plan.model, None)
+        table = plan.evidence.compare(mixed)
+        room = max(table.high - table.low, 0.0) / 2 - quantile(table.confidence) * table.deviation
+        apart = max(abs(gain.value - table.value) - max(room, 0.0), 0.0)
+        if apart > ALARM * math.hypot(gain.deviation, table.deviation, judgement.chosen.doubt):
+            raised.append(DISAGREEMENT)
+    shown = in_units(gain, difference=True)
+    judged = {"alpha": alpha, "gain": shown["value"], "low": shown["low"], "high": shown["high"], "sure": gain.sure()}
+    judged["people"] = judgement.releases[GAIN].users
+    return ruling(judged, raised, logged, bool(findings["gain"]["sure"]))

@@ -9,7 +9,16 @@ from functools import partial
 
 from ... import validation
 from ...data.statistics.choosing import Register
-from ...data.statistics.counting import EVERYTHING, Counted, DatasetCounts, Partial, count_part, total
+from ...data.statistics.counting import (
+    EVERYTHING,
+    NO_JUDGES,
+    Counted,
+    DatasetCounts,
+    Judging,
+    Partial,
+    count_part,
+    total,
+)
 from ...data.statistics.tally import Chosen
 from ...data.trajectories.dataset import LIMIT, Dataset
 from ...data.trajectories.keys import fresh_key
@@ -23,6 +32,9 @@ MOST_MEMORY = 512 << 20
 Progress = Callable[[int], None]
 PartCounter = Callable[..., Iterator[Partial]]
 """Counts all parts under a key, of each the chosen episodes: run(key, chosen), or with keep=True their steps too."""
+
+OnePart = Callable[..., Partial]
+"""Counts one part: of (data, question, number, key, chosen)."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +62,11 @@ def count(
     engine: Engine,
     progress: Progress | None = None,
     split: bool = False,
-    judging: float = 0.0,
+    judging: Judging = NO_JUDGES,
 ) -> DatasetCounts:
     """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
 
-    judging: the share of people who judge: they are not counted, and their steps are kept instead.
+    judging: who judges: they are not counted, and their steps are kept instead.
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
     """
     if data.vectors is None or engine.scheduler is None:
@@ -62,30 +74,32 @@ def count(
         return _count(data, partial(_run, data, question, engine), progress, apart, judging)
     spread = ClusterParts(connect(engine.scheduler), data, question)
     try:
-        return replace(_count(data, spread.count, progress, apart=False), stored=spread)
+        return replace(_count(data, lambda key, chosen, **_: spread.count(key, chosen), progress, False), stored=spread)
     except BaseException:
         spread.close()
         raise
 
 
 def _count(
-    data: Dataset, run: PartCounter, progress: Progress | None, apart: bool, judging: float = 0.0
+    data: Dataset, run: PartCounter, progress: Progress | None, apart: bool, judging: Judging = NO_JUDGES
 ) -> DatasetCounts:
     """The counts of everybody. apart: also those of two random halves of the people. judging: see `count`."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
-    if not apart and not judging and data.users.mode != LIMIT:
-        return total(data, _with_progress(run(key, everything), progress))
+    if not apart and data.users.mode != LIMIT:
+        everybody = total(data, _with_progress(run(key, everything, judging=judging), progress))
+        judges = 0 if everybody.judging is None else everybody.judging.people
+        return replace(everybody, users=everybody.users - judges)
     listed = sorted((part.without_cells() for part in run(key, everything)), key=lambda part: part.part)
     register = Register.of(listed, key)
 
     def counted(chosen: list[Chosen], on_part: Progress | None = None, keep: bool = False) -> DatasetCounts:
         people = sum(part.who.size for part in chosen)
-        parts = _with_progress(run(key, chosen, keep=keep), on_part)
+        parts = _with_progress(run(key, chosen, keep=keep, judging=judging), on_part)
         return total(data, parts, lambda result: register.check(result, people))
 
-    if judging:
+    if judging.share:
         people = register.person.size
-        judges = round(judging * people)
+        judges = round(judging.share * people)
         choosing, others = register.parted(judges)
         kept = counted(others, keep=True)
         return replace(counted(choosing, progress), users=people - judges, judging=kept.judging)
@@ -103,15 +117,22 @@ def _with_progress(partials: Iterator[Partial], progress: Progress | None) -> It
 
 
 def _run(
-    data: Dataset, question: Counted, engine: Engine, key: int, chosen: list[Chosen], keep: bool = False
+    data: Dataset,
+    question: Counted,
+    engine: Engine,
+    key: int,
+    chosen: list[Chosen],
+    keep: bool = False,
+    judging: Judging = NO_JUDGES,
 ) -> Iterator[Partial]:
+    count_one = partial(count_part, keep=keep, judging=judging)
     if engine.scheduler is not None:
-        return _dask(data, question, engine.scheduler, key, chosen, keep)
-    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen, keep)
+        return _dask(data, question, engine.scheduler, key, chosen, count_one)
+    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen, count_one)
 
 
 def _threads(
-    data: Dataset, question: Counted, workers: int, key: int, chosen: list[Chosen], keep: bool
+    data: Dataset, question: Counted, workers: int, key: int, chosen: list[Chosen], count_one: OnePart
 ) -> Iterator[Partial]:
     """Count parts by threads, which have sums of their own each: no more of them than fit into memory."""
     parts = len(data.parts)
@@ -119,22 +140,22 @@ def _threads(
     used = min(parts, most, workers)
     if used == 1:
         for number in range(parts):
-            yield count_part(data, question, number, key, chosen[number], threads=True, keep=keep)
+            yield count_one(data, question, number, key, chosen[number], threads=True)
         return
     from joblib import Parallel, delayed
 
-    tasks = (delayed(count_part)(data, question, number, key, chosen[number], False, keep) for number in range(parts))
+    tasks = (delayed(count_one)(data, question, number, key, chosen[number]) for number in range(parts))
     yield from Parallel(n_jobs=used, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs")(tasks)
 
 
 def _dask(
-    data: Dataset, question: Counted, scheduler: str, key: int, chosen: list[Chosen], keep: bool
+    data: Dataset, question: Counted, scheduler: str, key: int, chosen: list[Chosen], count_one: OnePart
 ) -> Iterator[Partial]:
     """Count parts on a cluster whose workers see the files under the same names. Raw rows stay where they are read; sums travel."""
     with connect(scheduler) as client:
         shared = client.scatter(data, broadcast=True)
         tasks = [
-            client.submit(count_part, shared, question, number, key, chosen[number], False, keep, pure=False)
+            client.submit(count_one, shared, question, number, key, chosen[number], pure=False)
             for number in range(len(data.parts))
         ]
         yield from finished(tasks)

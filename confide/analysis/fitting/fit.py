@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ...data.statistics.counting import DatasetCounts
+from ...data.statistics.counting import NO_JUDGES, DatasetCounts, Judging
 from ...data.statistics.problems import Problem
 from ...data.trajectories.dataset import GROUP, Dataset
 from ...data.trajectories.vectors import Vectors
@@ -40,7 +40,7 @@ from .forecast import people_needed
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
 from .linear import LinearPlan
 from .linear_learning import linear_result
-from .plan import ONCE, CountPlan, Published
+from .plan import ONCE, CountPlan, Published, tells_previous
 
 CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
@@ -100,6 +100,11 @@ class Order:
         """The rho that the ledger is charged: of what is asked of those who are counted, or of those who judge, if that is more."""
         return self.plan.cost if self.judge is None else max(self.plan.cost, self.judge.cost)
 
+    @property
+    def _judging(self) -> Judging:
+        """Who judges, and what is counted for that."""
+        return NO_JUDGES if self.judge is None else Judging(self.judge.share, self.judge.previous)
+
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
         if self.choices.out is not None:
@@ -113,8 +118,7 @@ class Order:
         begins("counting")
         self.account.check(self.cost)
         self.check_place()
-        judging = 0.0 if self.judge is None else self.judge.share
-        counting = count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split, judging)
+        counting = count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split, self._judging)
         with closing(counting) as counted:
             counted.checked()
             if callbacks.on_counted is not None:
@@ -132,7 +136,7 @@ class Order:
         del counted
         begins("learning and judging")
         with paid(untaught, out):
-            asking = None if self.judge is None or judges is None else Inquiry(self.judge, judges, noise)
+            asking = None if self.judge is None or judges is None else Inquiry(self.judge, judges, noise, releases)
             learned = self._learn(releases, callbacks.on_judged, asking)
             answers = {} if asking is None else asking.releases
             packed |= {f"{JUDGED}{part}": release.to_bytes() for part, release in answers.items()}
@@ -249,7 +253,9 @@ def _judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan
             "judge-needs-counts",
             "People judge policies that are learned from tight counts of people who come once. Leave --judge out.",
         )
-    return JudgePlan.of(choices.judge, plan.promise, choices.mechanism, data.floor is not None)
+    logged = data.floor is not None
+    previous = not logged and tells_previous(data.knowledge.spec)
+    return JudgePlan.of(choices.judge, plan.promise, choices.mechanism, logged, previous)
 
 
 def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner, CountPlan | LinearPlan]:
@@ -313,7 +319,8 @@ def planned_counts(data: Dataset, choices: FitChoices, learner: OfflineLearner, 
             )
         return CountPlan.unprotected(data, promise, visits, schedule)
     visits = visits_for(visits, getattr(learner, "reads_budgeted", False))
-    return CountPlan.of(data, promise, mechanism, failure, visits, choices.reward_centre)
+    judged = bool(choices.judge)
+    return CountPlan.of(data, promise, mechanism, failure, visits, choices.reward_centre, judged)
 
 
 def fit(

@@ -47,13 +47,21 @@ SHAVED = 1e-9
 WEIGHED_SHARE = 0.2
 """Of the promise, spent on rewards weighed by logged propensities, where these are told."""
 
+PREVIOUS_SHARE = 0.1
+"""Of the promise, spent on actions by the one before, where people judge by chances that are estimated."""
+
+MOST_ACTIONS = 8
+"""With more actions too few visits are left of each action before, and chances are told by the state alone."""
+
 COUNTS, STARTS, RETURNS, WEIGHED, VISITED = "counts", "starts", "returns", "weighed", "visited"
+PREVIOUS = "previous"
 RELEASED = {
     COUNTS: "counts",
     STARTS: "first states",
     RETURNS: "what people earned",
     WEIGHED: "what people earned, weighed by propensities",
     VISITED: "how often each pair was counted",
+    PREVIOUS: "actions by the action before",
 }
 """What each release is about, in words."""
 FAILURE = 0.05
@@ -146,9 +154,11 @@ class CountPlan:
         failure: float = FAILURE,
         visits: str | int = AUTO,
         reward_centre: float | None = None,
+        judged: bool = False,
     ) -> CountPlan:
         """The plan of a fit: what is asked, and what it costs. visits: `all`, a budget for repeated ones, or what pays.
-        reward_centre: the public level at which rewards are centred, in people's units.
+        reward_centre: the public level at which rewards are centred, in people's units. judged: others judge what is chosen, by
+        chances of actions which depend on the one before.
         """
         knowledge, pure = data.knowledge, takes_laplace(mechanism, replace(promise, unit=data.unit))
         centre = centre_of(reward_centre, data)
@@ -160,7 +170,10 @@ class CountPlan:
             questions[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
         if data.floor is not None and knowledge.spec.horizon == 1:
             questions[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
+        if judged and data.floor is None and tells_previous(knowledge.spec):
+            questions[PREVIOUS] = previous_question(knowledge.spec)
         shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE, VISITED: VISITED_SHARE}
+        shares[PREVIOUS] = PREVIOUS_SHARE
         spent = RETURNS_SHARE + sum(shares[name] for name in questions if name != COUNTS)
         shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
         accepted = validation.between("failure", failure, 1e-12, 0.5)
@@ -253,6 +266,7 @@ class CountPlan:
     ) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
+        cells[PREVIOUS] = counted.previous
         if VISITED in self.designs:
             cells[VISITED] = rows_of(self.question, counted.cells)
         released: dict[str, CountRelease | ReturnsRelease] = {}
@@ -296,6 +310,17 @@ def question_for(knowledge: Knowledge, next_known: bool, centre: float = MIDDLE)
     parts = (*rewards, TRANSITIONS) if last_counted else (VISITS, *rewards, TRANSITIONS)
     counted, levels = COUNTED if last_counted else DROPPED, LEVELS if rewards else 1
     return CountQuestion(spec, parts, counted, levels, centre=centre if rewards else MIDDLE)
+
+
+def tells_previous(spec: Spec) -> bool:
+    """Whether chances of actions are estimated by the action before, too: in pooled models with few actions."""
+    return spec.layers == 1 and spec.horizon > 1 and spec.actions <= MOST_ACTIONS
+
+
+def previous_question(spec: Spec) -> CountQuestion:
+    """Visits of pairs of state and action by the action before, of which none is one more: (A+1, S, A) cells, at most H visits a
+    person, whose price is that of visits in a world of (A+1) S states."""
+    return CountQuestion(Spec((spec.actions + 1) * spec.states, spec.actions, spec.horizon), (VISITS,), DROPPED)
 
 
 def centre_of(level: float | None, data: Dataset) -> float:
@@ -379,6 +404,8 @@ def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool
         return possible_cells(question.counts, knowledge)
     if name in (WEIGHED, VISITED):
         return np.tile(knowledge.acting.ravel(), knowledge.spec.layers)
+    if name == PREVIOUS:
+        return np.tile(knowledge.acting.ravel(), knowledge.spec.actions + 1)
     possible = np.ones(question.cells, dtype=np.bool_)
     if knowledge.end is not None:
         possible[knowledge.end] = False

@@ -9,7 +9,10 @@ function is, and what SipHash is believed to be: here, and nowhere else, a promi
 **One episode of each person** (`limit`): the one with the largest word. Nobody counts twice in a reading (see `tally`),
 and whose episode it is depends on her own names only; so replacing a person changes one episode of what is counted.
 
-**Judging people** (`parted`): the same with another public size, for which the proof below holds word for word.
+**Judging people**: where everybody has one episode, those whose word is among the first `share` of all words (`choosers`), in the
+one reading that counts the others; else (`parted`) as many as that, with halves' own proof. By the word their number is drawn,
+too; but it depends on words alone: couple the two data sets as below, with the same word for x and for x', whose names may differ,
+and the same people judge in both. So that number may be published, and the price of what is asked of both is the larger one.
 
 **Two halves** (`split`): sorted by the word of the person, the first ceil(n/2) people are one half, the other floor(n/2)
 the second; n is public, and so are both sizes. *Why the price is the larger of the halves' losses and not their sum:*

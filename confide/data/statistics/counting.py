@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.kinds.spending import Spending, unspent
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
-from .keeping import StepCollector, together
+from .keeping import PreviousActions, StepCollector, choosers, together
 from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
 from .problems import Problem, problems_in
 from .returns import summed_returns
@@ -39,8 +40,19 @@ from .weighing import improper, weigh
 
 ReadingCheck = Callable[[Sequence["Partial"]], None]
 
-EVERYTHING = Chosen(False, *(np.empty(0, dtype=np.int64) for _ in range(4)))
+_NONE = np.empty(0, dtype=np.int64)
+EVERYTHING = Chosen(False, _NONE, _NONE, _NONE, _NONE)
 """All episodes count."""
+
+
+class Judging(NamedTuple):
+    """Who judges, and is not counted: which share of the people; and whether actions are counted by the one before, too."""
+
+    share: float = 0.0
+    previous: bool = False
+
+
+NO_JUDGES = Judging()
 
 
 def _nothing() -> NDArray[np.int64]:
@@ -68,6 +80,7 @@ class Partial:
     weighed: NDArray[np.int64] = field(default_factory=_nothing)
     files: tuple[str, ...] = ()
     kept: Episodes | None = None
+    previous: NDArray[np.int64] = field(default_factory=_nothing)
 
     def __repr__(self) -> str:
         """A text that tells nothing of its contents."""
@@ -86,8 +99,8 @@ class DatasetCounts:
     over episodes, of u, u^2 and 1, as `ReturnsQuestion` counts them. clipped, shortened: how many
     rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
     halves of the people, where they were counted apart.
-    judging: the steps of those who judge, who are not counted. weighed: rewards by logged propensities, if told. files: what
-    was read.
+    judging: the steps of those who judge, who are not counted; previous: (A+1, S, A) actions by the one before, flat. weighed:
+    rewards by logged propensities, if told. files: what was read.
     """
 
     cells: NDArray[np.int64]
@@ -103,6 +116,7 @@ class DatasetCounts:
     weighed: NDArray[np.int64] = field(default_factory=_nothing)
     files: tuple[str, ...] = ()
     judging: Episodes | None = None
+    previous: NDArray[np.int64] = field(default_factory=_nothing)
 
     def close(self) -> None:
         """Release the steps that are stored, here or elsewhere."""
@@ -183,8 +197,12 @@ def count_part(
     chosen: Chosen = EVERYTHING,
     threads: bool = False,
     keep: bool = False,
+    judging: Judging = NO_JUDGES,
 ) -> Partial:
-    """The sums of one part, first row to last. chosen: which of its episodes count, by default all; keep: their steps too."""
+    """The sums of one part, first row to last. chosen: which of its episodes count, by default all; keep: their steps too.
+    judging: who judges, where nothing was chosen before: they are not counted, and their steps are kept.
+    """
+    apart = judging.share > 0 and not chosen.some
     rules, sums = rules_of(data, question), _nil(question)
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
@@ -192,6 +210,7 @@ def count_part(
     collector, kept = PointCollector(data), StepCollector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
+    previous = PreviousActions(question.spec if judging.previous else None)
     spending = _unspent(question)
     returns, returned = ReturnsQuestion.of(question.spec.horizon, within=data.knowledge.returns), np.zeros(3, np.int64)
     for rows in data.rows(data.parts[number], key, threads):
@@ -201,15 +220,18 @@ def count_part(
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
         batch = RowBatch(base, rows.counted(), _words(rules.frame, rows.reward))
-        begun, over = tally.tally(rules, chosen, batch, carry, written)
+        among = choosers(rows, key, judging.share) if apart else chosen
+        begun, over = tally.tally(rules, among, batch, carry, written)
         episodes.append(written.episodes.first(begun))
         returned += summed_returns(returns, written.returns[:over] / tally.RETURN)
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)
         if not sums.problems.any():
             weigh(data, rows, episodes[-1], base, question.counts.levels, weighed)
-        if keep and not sums.problems.any():
-            kept.add(rows, episodes[-1], base)
+        if (keep or apart) and not sums.problems.any():
+            kept.add(rows, episodes[-1], base, ~episodes[-1].counted if apart else episodes[-1].counted)
+        if not sums.problems.any():
+            previous.add(rows, episodes[-1], base)
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
             fresh[episodes[-1].begun - base] = True
@@ -217,7 +239,7 @@ def count_part(
             for position in collector.add(data.vectors.features, rows, fresh):
                 tally.note(sums, tally.CHAIN, base + position)
         base += length
-    last = tally.close(rules, sums, carry, base - 1)
+    last = tally.close(rules, sums, carry, base - 1, apart)
     returned += summed_returns(returns, np.full(int(last >= 0), last) / tally.RETURN)
     people, marks, rows_begun, counted = (np.concatenate(column) for column in zip(*episodes, strict=True))
     steps: tuple[StepPoints, ...] = ()
@@ -227,7 +249,8 @@ def count_part(
     episodes_of = (people, marks, rows_begun, int(counted.sum()))
     read = (base - 1, int(sums.clipped[0]), shortened)
     files = data.parts[number].files
-    return Partial(number, *found, *episodes_of, *read, steps, weighed, files, kept.episodes() if keep else None)
+    own = kept.episodes() if keep or apart else None
+    return Partial(number, *found, *episodes_of, *read, steps, weighed, files, own, previous.cells)
 
 
 def _unspent(question: Counted) -> Spending:
@@ -292,6 +315,7 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
         weighed=weighed,
         files=files,
         judging=together([partial.kept for partial in parts if partial.kept is not None]),
+        previous=np.sum([partial.previous for partial in parts], axis=0),
     )
 
 

@@ -1,4 +1,7 @@
-"""The steps of people who judge, kept as they are read: sensitive, in memory only, and let go once they were scored."""
+"""The steps of people who judge, kept as they are read: sensitive, in memory only, and let go once they were scored.
+
+Who judges is told by a secret word of the person alone (`choosing` has the proof that this makes the price the larger of the two).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,53 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...mdp import Spec
 from ...mdp.adoption import Episodes
 from ..trajectories.dataset import Dataset, Rows
-from .tally import EpisodeTable
+from ..trajectories.keys import secret
+from .tally import Chosen, EpisodeTable
+
+JUDGES = 3
+"""What a secret word of a person is for here, beside the uses of `choosing`."""
+
+
+def choosers(rows: Rows, key: int, share: float) -> Chosen:
+    """The people of a batch who are counted: those whose secret word is not among the first `share` of all words.
+
+    Each has one episode: one who has two is refused once all was read.
+    """
+    people = rows.user
+    fresh = np.flatnonzero(np.append(np.ones(min(1, people.size), dtype=np.bool_), people[1:] != people[:-1]))
+    words = secret(key, np.full(fresh.size, JUDGES, dtype=np.int64), people[fresh])
+    mine = fresh[words >= np.uint64(min(round(share * 2.0**64), 2**64 - 1))]
+    who, first = np.unique(people[mine], return_index=True)
+    marks = rows.episode[mine[first]] if rows.episode.size else np.zeros(who.size, dtype=np.int64)
+    none = np.zeros(who.size, dtype=np.int64)
+    return Chosen(True, who, np.asarray(marks), none, none.copy(), True)
+
+
+class PreviousActions:
+    """Counts of actions by the action before them and their state, of episodes that count. spec: None counts nothing."""
+
+    def __init__(self, spec: Spec | None) -> None:
+        """Before any row."""
+        self._spec, self._last, self._counted = spec, 0, False
+        self.cells = np.zeros(0 if spec is None else (spec.actions + 1) * spec.states * spec.actions, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return "PreviousActions()"
+
+    def add(self, rows: Rows, episodes: EpisodeTable, base: int) -> None:
+        """Count a batch. episodes: those that begin in it, at rows counted from `base`."""
+        if self._spec is None or not rows.state.size:
+            return
+        fresh = np.zeros(rows.state.size, dtype=np.bool_)
+        fresh[episodes.begun - base] = True
+        counted = np.append(self._counted, episodes.counted)[np.cumsum(fresh)]
+        before = np.where(fresh, self._spec.actions, np.append(self._last, rows.action[:-1]))
+        cells = (before * self._spec.states + rows.state) * self._spec.actions + rows.action
+        self.cells += np.bincount(cells[counted], minlength=len(self.cells))
+        self._last, self._counted = int(rows.action[-1]), bool(counted[-1])
 
 
 class StepCollector:
@@ -25,12 +72,12 @@ class StepCollector:
     def __repr__(self) -> str:
         return "StepCollector()"
 
-    def add(self, rows: Rows, episodes: EpisodeTable, base: int) -> None:
-        """Keep a batch. episodes: those that begin in it, at rows counted from `base`, and which of them count."""
+    def add(self, rows: Rows, episodes: EpisodeTable, base: int, keep: NDArray[np.bool_]) -> None:
+        """Keep a batch. episodes: those that begin in it, at rows counted from `base`; keep: which of them."""
         length = rows.state.size
         fresh = np.zeros(length, dtype=np.bool_)
         fresh[episodes.begun - base] = True
-        flags = np.append(self._last, episodes.counted)
+        flags = np.append(self._last, keep)
         mine = flags[np.cumsum(fresh)]
         if length:
             self._last = bool(mine[-1])

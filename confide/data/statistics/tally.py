@@ -101,7 +101,7 @@ class Sums(NamedTuple):
 class Chosen(NamedTuple):
     """Which episodes of a part count, sorted by person: of each person in `who` the one whose key is `mark`, after
     `skip` others of that key. some: whether there is such a choice at all; otherwise everything counts. seen: (n,) how
-    many of them came in this reading, written as it goes.
+    many of them came in this reading, written as it goes. apart: the others are checked all the same, as they judge.
     """
 
     some: bool
@@ -109,6 +109,7 @@ class Chosen(NamedTuple):
     mark: NDArray[np.int64]
     skip: NDArray[np.int64]
     seen: NDArray[np.int64]
+    apart: bool = False
 
 
 class EpisodeTable(NamedTuple):
@@ -216,11 +217,13 @@ def return_of(frame: Frame, steps: int, earned: int) -> int:
 
 
 @compiled
-def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int) -> int:
-    """The episode that is open after the last row of a part is over: its return, or -1 if none counts."""
-    if not carry[OPEN] or carry[BROKEN] or not carry[COUNTED]:
+def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int, apart: bool = False) -> int:
+    """The episode that is open after the last row of a part is over: its return, or -1 if none counts. apart: see `Chosen`."""
+    if not carry[OPEN] or carry[BROKEN] or not (carry[COUNTED] or apart):
         return -1
     cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
+    if not carry[COUNTED]:
+        return -1
     if cell >= 0 and carry[WITHIN]:
         sums.cells[cell] += rules.frame.unit
     return return_of(rules.frame, carry[TAKEN], carry[EARNED])
@@ -297,6 +300,7 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
     states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
     # Where the open episode stands, in registers.
     is_open, broken, counted, within = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0, carry[WITHIN] != 0
+    checked = counted or chosen.apart
     person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
     before, done, expected = carry[S], carry[A], carry[AFTER]
     begun, moving, over = 0, 0, 0
@@ -304,15 +308,16 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
         row = batch.base + i
         again = rows.episode[i] != visit if by_episode else by_step and frame.restarts and rows.step[i] == first
         if not is_open or rows.user[i] != person or again:
-            if is_open and not broken and counted:
+            if is_open and not broken and checked:
                 moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
-                moving += moves[moving] >= 0 and within
+                moving += counted and moves[moving] >= 0 and within
                 written.returns[over] = return_of(frame, h, earned)
-                over += 1
+                over += counted
             is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
             begin_spending(written.spending)
             visit = rows.episode[i] if by_episode else 0
             counted = counts(chosen, person, visit)
+            checked = counted or chosen.apart
             episodes.people[begun], episodes.marks[begun] = person, visit
             episodes.begun[begun], episodes.counted[begun] = row, counted
             begun += 1
@@ -327,7 +332,7 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
                 left_out = chained and h > 0 and expected != s
                 problem = CHAIN if left_out else -1 if rules.allowed[s, a] else ALLOWED
         problem = problem if problem >= 0 else wrong_reward(frame, reward)
-        if problem < 0 and not broken and counted and h > 0 and not rules.support[before, done, s]:
+        if problem < 0 and not broken and checked and h > 0 and not rules.support[before, done, s]:
             problem, row = SUPPORT, row - 1
         if problem >= 0:
             note(sums, problem, row)

@@ -220,6 +220,8 @@ FITTED: dict[Combination, str] = {
     Combination("budgeted", "gaussian", CENTRAL): "gaussian/budgeted",
     Combination("returns", "gaussian", CENTRAL): "gaussian/h3",
     Combination("returns", "laplace", CENTRAL): "laplace/h3",
+    Combination("judged", "gaussian", CENTRAL): "gaussian/judged",
+    Combination("judged", "laplace", CENTRAL): "laplace/judged",
     Combination("worth", "gaussian", CENTRAL): "gram/h3",
     Combination("gram", "gram-gaussian", CENTRAL): "gram/worst-h3",
 }

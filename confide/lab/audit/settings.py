@@ -146,6 +146,15 @@ def _linear(label: str, spec: Spec, **learner: Any) -> None:
     FITS[f"gram{label and '/' + label}"] = targets
 
 
+def _judged(mechanism: str) -> None:
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .judges import judged_targets
+
+        return judged_targets(name, promise, mechanism)
+
+    FITS[f"{mechanism}/judged"] = targets
+
+
 def _worst_gram(label: str, spec: Spec) -> None:
     def targets(promise: Guarantee, name: str) -> list[Target]:
         from .fits import linear_plan
@@ -167,6 +176,7 @@ _counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
 for _mechanism in ("gaussian", "laplace"):
     _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)
     _counted("return-range", LONGER, _mechanism, return_range=(0.0, 0.25))
+    _judged(_mechanism)
 _linear("", Spec(2, 2, 2, PER_STEP))
 _linear("h3", Spec(2, 2, 3, PER_STEP))
 _linear("split", Spec(2, 2, 2, PER_STEP), split=True)

@@ -16,7 +16,8 @@ from ...errors import InvalidInput
 from ...privacy import Loss, Sensitivity
 from ...privacy.guarantee import JOINT
 from ...protocol.design import Design
-from ...protocol.kinds import asked, returns, step, worth
+from ...protocol.kinds import asked, judged, returns, step, worth
+from ...protocol.kinds.judged import CELLS, GAIN, SIZES, TESTS, WEIGHT, JudgedQuestion
 from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.kinds.worth import WorthForm
 from ...protocol.trusts import trust as trusts
@@ -114,7 +115,23 @@ def _worth(question: WorthForm) -> Array:
     return np.array(list(product((0.0, float(question.gram.horizon)), repeat=2)))
 
 
-_TOLD: dict[str, Callable[[Any], Array]] = {returns.KIND: _returns, worth.KIND: _worth}
+def _judged(question: JudgedQuestion) -> Array:
+    """What people say whose scores lie anywhere: in every octave; all over the clip, and beyond it; in many directions."""
+    if question.part == SIZES:
+        numbers: Array = np.arange(-1.0, CELLS + 1)
+    elif question.part in (GAIN, WEIGHT):
+        numbers = np.linspace(-1.5, 1.5, RETURNS)
+    else:
+        ways = np.random.default_rng(0).normal(size=(TESTS, TESTS))
+        numbers = 9.0 * np.concatenate(
+            [ways, -ways, np.eye(TESTS), -np.eye(TESTS), np.ones((1, TESTS)), -np.ones((1, TESTS))]
+        )
+    rounded = [np.full(numbers[:1].shape, uniform) for uniform in (0.0, 1.0)]
+    told = [question.units(numbers[one : one + 1], word) for word in rounded for one in range(len(numbers))]
+    return np.asarray(np.array(told) * question.grid, dtype=np.float64)
+
+
+_TOLD: dict[str, Callable[[Any], Array]] = {returns.KIND: _returns, worth.KIND: _worth, judged.KIND: _judged}
 """Every message that matters, of kinds that fits ask for beside counts."""
 
 

@@ -55,7 +55,7 @@ PARTS = (SIZES, GAIN, WEIGHT, RESIDUALS)
 CELLS = 15
 """Octaves of a score's size."""
 
-TESTS = 14
+TESTS = 15
 """Numbers of the test of residuals."""
 
 POINTS = 1 << 10

@@ -22,6 +22,7 @@ from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion, bandit
 from confide.protocol.kinds.budgeted import BudgetedQuestion
 from confide.protocol.kinds.gram import GramForm
+from confide.protocol.kinds.judged import GAIN, PARTS, JudgedQuestion
 from confide.protocol.kinds.returns import ReturnsQuestion
 from confide.protocol.kinds.worth import WorthForm
 
@@ -53,6 +54,7 @@ def case(row: Combination) -> Design:
     asked = {
         "budgeted": BudgetedQuestion.of(CountQuestion(Spec(2, 2, 3)), 4),
         "returns": ReturnsQuestion.of(3, row.mechanism == "laplace"),
+        "judged": JudgedQuestion(GAIN),
         "worth": WorthForm(GramForm(features, 3)),
     }[row.kind]
     promise = Guarantee(CENTRAL, 1.0, 0.0 if row.mechanism == "laplace" else DELTA)
@@ -101,6 +103,17 @@ def test_nor_where_every_step_has_cells_of_its_own(row: Combination) -> None:
     design = make(Request(asked, promise, setting.schedule, mechanism=entry.mechanism, **setting.changes))
     assert accepted.row_of(design) == row and design.question.spec.layers == 3
     assert swept(design) <= promise.delta + SLACK
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+def test_nor_in_any_part_of_what_judging_people_are_asked(part: str, mechanism: str) -> None:
+    promise = Guarantee(CENTRAL, 1.0, 0.0 if mechanism == "laplace" else DELTA)
+    design = make(Request(JudgedQuestion(part), promise, Schedule.every(1), mechanism=mechanism))
+    assert swept(design) <= promise.delta + SLACK
+    name = "scale" if mechanism == "laplace" else "sigma"
+    less = replace(design.mechanism, **{name: getattr(design.mechanism, name) / 1.5})
+    assert swept(replace(design, act=Act(less, design.act.sensitivity))) > 1.5 * promise.delta + SLACK
 
 
 NOTICED = [Combination("counts", "gaussian", "local"), Combination("counts", "toeplitz", "joint")]

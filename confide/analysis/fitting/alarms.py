@@ -1,0 +1,89 @@
+"""What may be said of a policy that others judged: four alarms with names, and four rules.
+
+* `residual`: what follows a decision depends on more than the recorded state.
+* `propensity`: what practice did depends on more than chances are told by.
+* `balance`: the weights of those who judge are not what the release foretells: practice did not act as the table says.
+* `disagreement`: judge and table differ by more than chance about the same adoption.
+
+1. `propensity` or `balance`, where chances are not logged: those who decided saw more than the table. No gain is stated.
+2. The adoption is not above zero for sure: not better, whatever the table says.
+3. It is, without any alarm: the adoption is better whatever states leave out; the whole policy is recommended if the table is sure.
+4. It is, with `residual` or `disagreement`: the adoption only. Follow it, log that, and fit again.
+
+With a single step nothing comes before a decision, so that no test can see what else decided about it: unless chances are logged,
+nothing is called better but by the analyst's own declaration (`unconfounded`), which is printed beside the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from ..reporting.numbers import written
+
+RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT = "residual", "propensity", "balance", "disagreement"
+ALARMS = (RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT)
+
+SEEN_MORE = "those who decided saw more than the table, so no gain can be stated"
+
+MEANING = {
+    RESIDUAL: "what follows a decision depends on more than the recorded state",
+    PROPENSITY: "what practice did depends on more than its chances are told by",
+    BALANCE: "the weights of those who judge are out of balance",
+    DISAGREEMENT: "those who judge and the table disagree about the same adoption",
+}
+"""What each alarm says, in words."""
+
+UNCONFOUNDED = "declared by the analyst: nothing but the recorded state decided about actions (--unconfounded)"
+CONFOUNDED = (
+    "with a single step no test can see what else decided about actions, so nothing is called better: log propensities, or declare "
+    "--unconfounded"
+)
+
+
+def ruling(judged: dict[str, Any] | None, alarms: Collection[str], logged: bool, table_sure: bool) -> dict[str, Any]:
+    """`judged` with its `sure` by the rules of this module, `alarms`, `recommended`, and the sentence `judged_said`.
+
+    judged: `alpha`, `gain`, `low`, `high`, `sure` and `people`, or None where nothing could be judged.
+    """
+    raised = [name for name in ALARMS if name in alarms]
+    if judged is None:
+        said = "no share of the policy could be judged by others: it keeps to practice, or too few people would be left"
+        return {"judged": None, "alarms": raised, "recommended": False, "judged_said": said}
+    blind = not logged and bool({PROPENSITY, BALANCE} & set(raised))
+    sure = bool(judged["sure"]) and not blind
+    return {
+        "judged": {**judged, "sure": sure},
+        "alarms": raised,
+        "recommended": sure and not raised and table_sure,
+        "judged_said": _said(judged, raised, logged, blind),
+    }
+
+
+def _said(judged: dict[str, Any], raised: list[str], logged: bool, blind: bool) -> str:
+    """The judgement in a sentence, with what it rests on and what the alarms mean."""
+    gain, low, high = (written(judged[key], sign=True) for key in ("gain", "low", "high"))
+    decisions = f"{10 * judged['alpha']:g} of 10 decisions"
+    rests = "whatever states leave out" if logged else "whatever states leave out of what follows"
+    measured = (
+        f"judged by {judged['people']:,} others: followed in {decisions} it gains {gain} ({low} to {high}), {rests}"
+    )
+    if not raised:
+        return measured
+    why = "; ".join(MEANING[name] for name in raised)
+    if blind:
+        return f"ALARM ({', '.join(raised)}): {why}: {SEEN_MORE}"
+    then = (
+        "rely on this alone: follow it that often, log that, and fit again" if judged["sure"] else "nothing is better"
+    )
+    return f"{measured}. ALARM ({', '.join(raised)}): {why}: {then}"
+
+
+def one_step(findings: dict[str, Any], horizon: int, logged: bool, unconfounded: bool) -> dict[str, Any]:
+    """What findings of a single step may say: see the end of this module's docstring. Others stay as they are."""
+    if horizon > 1 or logged or findings.get("recommended") is None:
+        return {}
+    said = UNCONFOUNDED if unconfounded else CONFOUNDED
+    check = {"name": "confounding", "passed": unconfounded, "said": said}
+    better = bool(findings["recommended"]) and unconfounded
+    return {"recommended": better, "checks": [*(findings.get("checks") or []), check]}

@@ -1,0 +1,40 @@
+"""Mutants of people who judge: of the price of their scores, of their noise, and of who they are."""
+
+from __future__ import annotations
+
+from .planted import Mutant
+
+MUTANTS = (
+    Mutant(
+        "scores of those who judge are not clipped",
+        "protocol/kinds/judged.py",
+        "inside = np.clip(np.nan_to_num(numbers, nan=0.0), low, 1.0)",
+        "inside = np.nan_to_num(numbers, nan=0.0, posinf=9.0, neginf=-9.0)",
+        ("tests/protocol/kinds/test_judged.py::test_what_is_beyond_the_clip_is_cut_off",),
+        ("fit/gaussian/judged",),
+    ),
+    Mutant(
+        "the numbers of the test are not shortened",
+        "protocol/kinds/judged.py",
+        "most = 1 - (math.sqrt(TESTS) + 0.01) / POINTS",
+        "most = 99.0",
+        ("tests/protocol/kinds/test_judged.py::test_no_pair_of_people_is_further_apart_than_the_price[residuals]",),
+        ("fit/gaussian/judged",),
+    ),
+    Mutant(
+        "scores of those who judge are summed without noise",
+        "data/privatizers/judged.py",
+        "drawn = mechanism.steps(self.noise, (family.cells,))",
+        "drawn = 0 * mechanism.steps(self.noise, (family.cells,))",
+        ("tests/analysis/fitting/test_adopting.py::test_noise_is_as_large_as_it_says_and_what_is_closed_stays_closed",),
+        ("fit/gaussian/judged",),
+    ),
+    Mutant(
+        "those who judge are counted too",
+        "data/statistics/keeping.py",
+        "mine = fresh[words >= np.uint64(min(round(share * 2.0**64), 2**64 - 1))]",
+        "mine = fresh",
+        ("tests/analysis/fitting/test_adopting.py::test_everybody_is_counted_or_judges",),
+        unseen="nobody is left who judges: that who judges is not counted is no claim about one release",
+    ),
+)
