@@ -62,6 +62,7 @@ MANY = {
         ),
         COMPILED,
     ),
+    "analysis/fitting/plan.py CountPlan.of": "what is chosen of all that a fit asks",
     "data/statistics/counting.py count_part": "a part, what is asked of it, whose episodes count, and how it is read",
     "lab/audit/events.py _events": "two samples, and the numbers of the search between them",
 }

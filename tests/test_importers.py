@@ -33,7 +33,9 @@ REASONS: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
+            "analysis/fitting/alarms",
             "analysis/fitting/power",
+            "data/statistics/keeping",
             "data/statistics/weighing",
             "learning/planning/shrinkage",
             "mdp/reach",
@@ -78,7 +80,7 @@ REASONS: dict[str, str] = {
         ),
         FORMAT,
     ),
-    **dict.fromkeys(("lab/audit/alone", "lab/audit/browsers", "lab/audit/claims"), ATTACK),
+    **dict.fromkeys(("lab/audit/alone", "lab/audit/browsers", "lab/audit/claims", "lab/audit/judges"), ATTACK),
     **dict.fromkeys(
         (
             "lab/simulation/mixtures",

@@ -159,7 +159,12 @@ class JudgePlan:
         return book.close(scale=scale)
 
     def judged(
-        self, plan: OfflinePlan, chances: Chances, episodes: Episodes, noise: NoiseSource, simulated: bool = False
+        self,
+        plan: OfflinePlan,
+        chances: PracticeChances,
+        episodes: Episodes,
+        noise: NoiseSource,
+        simulated: bool = False,
     ) -> Judgement | None:
         """What judging people say of a policy; None where it keeps to practice, or where no share can be judged."""
         if plan.kept.all() or episodes.people < LEAST_PEOPLE:
@@ -182,7 +187,7 @@ class JudgePlan:
         return Judgement(chosen, {SIZES: sizes, **releases}, np.isfinite(deviations))
 
 
-class Chances(NamedTuple):
+class PracticeChances(NamedTuple):
     """The chances with which practice acts, as estimated: table (C, S, A), what its rows stand for (`mdp.adoption`), and (C, S, A)
     the relative variance of the estimates."""
 
@@ -191,7 +196,7 @@ class Chances(NamedTuple):
     relative: Array
 
 
-def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> Chances:
+def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> PracticeChances:
     """Chances by state (and step, in models with one for each step), or by state and the action before, where that was asked.
 
     The latter are shrunk to the former: a chance that differs by z, with an error of variance v, keeps the larger of t/(t + v) and
@@ -204,7 +209,7 @@ def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> Chan
     error = model.behaviour * (1 - model.behaviour) / np.maximum(visits.sum(-1, keepdims=True), 1.0)
     error = error + (deviation / np.maximum(visits.sum(-1, keepdims=True), 1.0)) ** 2
     if previous is None or len(table) > 1:
-        return Chances(table, BY_STEP if len(table) > 1 else BY_STATE, error / table**2)
+        return PracticeChances(table, BY_STEP if len(table) > 1 else BY_STATE, error / table**2)
     states, actions = table.shape[1:]
     counts = previous.counts.visits.reshape(actions + 1, states, actions)
     rows = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
@@ -216,7 +221,7 @@ def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> Chan
     mixed = np.where(model.knowledge.allowed, np.clip(table + kept * apart, FLOOR, 1.0), FLOOR)
     mixed = mixed / np.maximum(mixed.sum(axis=-1, keepdims=True), 1.0)
     left = kept**2 * own + (1 - kept) ** 2 * (error + true)
-    return Chances(np.ascontiguousarray(mixed), BY_PREVIOUS, left / mixed**2)
+    return PracticeChances(np.ascontiguousarray(mixed), BY_PREVIOUS, left / mixed**2)
 
 
 class ChosenAdoption(NamedTuple):
@@ -285,7 +290,7 @@ def clip_of(sizes: JudgedRelease, unit: float) -> float:
 
 
 def chosen_adoption(
-    plan: OfflinePlan, chances: Chances, walked: Episodes, people: int, judge: JudgePlan
+    plan: OfflinePlan, chances: PracticeChances, walked: Episodes, people: int, judge: JudgePlan
 ) -> ChosenAdoption | None:
     """The largest share of decisions whose gain can be judged to half of itself; else the one that can be judged best."""
     noise, best = judge.noise(GAIN), None
@@ -312,7 +317,7 @@ def chosen_adoption(
     return None if best is None else best[1]
 
 
-def adoption_of(plan: OfflinePlan, chances: Chances, alpha: float) -> Adoption:
+def adoption_of(plan: OfflinePlan, chances: PracticeChances, alpha: float) -> Adoption:
     """The adoption of a share of a policy's advice, with the value function of that in the model."""
     model = plan.model
     mixed = alpha * plan.extended + (1 - alpha) * extended(model, None)
@@ -331,7 +336,7 @@ class Doubts(NamedTuple):
     compound: float
 
 
-def estimation_doubts(chances: Chances, adoption: Adoption, walked: Episodes) -> Doubts:
+def estimation_doubts(chances: PracticeChances, adoption: Adoption, walked: Episodes) -> Doubts:
     """The deviations that errors of estimated chances of actions bring into the gain and into the mean weight, to first order.
 
     An estimate b (1 + e) moves q by -alpha taken/b e. With e of known relative variance, taken for independent between cells, the
@@ -360,7 +365,7 @@ def estimation_doubts(chances: Chances, adoption: Adoption, walked: Episodes) ->
     return Doubts(math.hypot(float(first), second), float(weight), compound)
 
 
-def simulated_people(model: LoggedModel, chances: Chances, people: int, rng: np.random.Generator) -> Episodes:
+def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, rng: np.random.Generator) -> Episodes:
     """People who act as practice does in the model, drawn from the release alone."""
     knowledge, ways = model.knowledge, model.knowledge.ways
     spec, layers = knowledge.spec, len(model.rows)
@@ -397,7 +402,7 @@ def simulated_people(model: LoggedModel, chances: Chances, people: int, rng: np.
 
 
 def tested_by(
-    plan: OfflinePlan, chances: Chances, walked: Episodes, logged: bool = False
+    plan: OfflinePlan, chances: PracticeChances, walked: Episodes, logged: bool = False
 ) -> tuple[Specification, Array]:
     """The test of the table behind a policy, and (TESTS,) the deviation of each of its numbers as simulated: infinite where that is
     nothing, or where logged chances leave nothing to be tested."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from ... import validation
 from ...data.statistics.choosing import Register
@@ -122,10 +123,9 @@ def _run(
     engine: Engine,
     key: int,
     chosen: list[Chosen],
-    keep: bool = False,
-    judging: Judging = NO_JUDGES,
+    **how: Any,
 ) -> Iterator[Partial]:
-    count_one = partial(count_part, keep=keep, judging=judging)
+    count_one = partial(count_part, **how)
     if engine.scheduler is not None:
         return _dask(data, question, engine.scheduler, key, chosen, count_one)
     return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen, count_one)

@@ -148,7 +148,7 @@ class JudgedQuestion(AboutEpisodes, Pooled):
             return cls(part)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "question-unreadable", f"These bytes are not a question about scores this version knows: {error}"
+                "judged-question-unreadable", f"These bytes are not a question about scores this version knows: {error}"
             ) from error
 
     @cached_property
