@@ -101,7 +101,7 @@ class Order:
         return self.plan.cost if self.judge is None else max(self.plan.cost, self.judge.cost)
 
     @property
-    def _judging(self) -> Judging:
+    def judging(self) -> Judging:
         """Who judges, and what is counted for that."""
         return NO_JUDGES if self.judge is None else Judging(self.judge.share, self.judge.previous)
 
@@ -118,7 +118,7 @@ class Order:
         begins("counting")
         self.account.check(self.cost)
         self.check_place()
-        counting = count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split, self._judging)
+        counting = count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split, self.judging)
         with closing(counting) as counted:
             counted.checked()
             if callbacks.on_counted is not None:

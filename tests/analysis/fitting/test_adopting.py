@@ -62,7 +62,7 @@ def judged(data: Dataset, seed: int, rho: float = 0.5) -> tuple[dict[str, Any], 
     """What the table says, and what those who judge say."""
     order = prepare(data, "apvi", cf.Central(rho=rho), judge=0.3, ledger=Path("nowhere.json"), budget=100.0)
     assert order.judge is not None
-    counted = count(data, order.plan.question, Engine(workers=1), None, False, order._judging).checked()
+    counted = count(data, order.plan.question, Engine(workers=1), None, False, order.judging).checked()
     releases = dict(order.plan.release(counted, ReplayableNoise(seed), simulated=True))
     plan: Any = learn(order.learner, None, first_states(data.knowledge, releases), releases)
     in_units = in_people_units(Units.of(data.describe()), HORIZON)

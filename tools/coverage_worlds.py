@@ -1,0 +1,359 @@
+"""Worlds that are not tables: `./run coverage --families`. What was recorded is not all that matters, and the truth is known.
+
+Each family draws people, of whom a state is recorded and more is hidden; their practice may see what is hidden. The truth about a
+policy, or an adoption of a share of it, comes from many more people who follow it in the same world. Goals, each of which must hold in
+every row that it is about: the adoption's interval holds in 92 % of the fits wherever chances of actions are right; "better" is wrong
+in at most 2.5 %; without the table being wrong at most 3 % of fits raise an alarm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import confide as cf
+from confide.analysis.fitting.adopting import Inquiry
+from confide.analysis.fitting.alarms import ALARMS
+from confide.analysis.fitting.engines import Engine, count
+from confide.analysis.fitting.findings import Units, first_states, in_people_units, judgement
+from confide.analysis.fitting.fit import prepare
+from confide.analysis.fitting.learning import learn
+from confide.data.trajectories import Dataset, read
+from confide.mechanisms.noise import SecureNoise
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+COVERED, WRONG, FALSE_ALARMS = 0.92, 0.025, 0.03
+FIRST = 7000
+"""The seed of the first log; worlds have fixed laws, or are drawn by numbers of their own."""
+
+
+class People(NamedTuple):
+    """People in the middle of their episodes: what is recorded, what is hidden of them, and what they did before (-1: nothing)."""
+
+    state: Integers
+    hidden: Array
+    before: Integers
+
+
+Begin = Callable[[int, np.random.Generator], People]
+Practice = Callable[[People], Array]
+"""(n, A) chances of actions."""
+Step = Callable[[People, Integers, np.random.Generator], tuple[Array, People]]
+"""Rewards in {0, 1}, and people afterwards."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of world. right: chances of actions can be told by what is recorded; table: states tell all that matters."""
+
+    name: str
+    states: int
+    actions: int
+    horizon: int
+    begin: Begin
+    practice: Practice
+    step: Step
+    right: bool = True
+    table: bool = False
+    logged: bool = False
+
+    def records(self, people: int, rng: np.random.Generator) -> dict[str, Any]:
+        """The log of people who go on as now."""
+        here, columns = self.begin(people, rng), []
+        for h in range(self.horizon):
+            chances = self.practice(here)
+            action = drawn(chances, rng)
+            reward, after = self.step(here, action, rng)
+            chance = chances[np.arange(people), action]
+            columns.append((np.full(people, h), here.state, action, reward, after.state, chance))
+            here = after
+        names = ("step", "state", "action", "reward", "next_state", "chance")
+        log = {name: np.stack([one[i] for one in columns], axis=1).ravel() for i, name in enumerate(names)}
+        return {"user": np.repeat(np.arange(people), self.horizon), **log}
+
+    def gain(self, policy: Array, alpha: float, people: int, seed: int = 99) -> float:
+        """What an adoption of a policy (H, S, A+1) gains over practice, by people who follow either."""
+        found = []
+        for share in (alpha, 0.0):
+            rng = np.random.default_rng(seed)
+            here, earned = self.begin(people, rng), np.zeros(people)
+            for h in range(self.horizon):
+                usual = self.practice(here)
+                advice = policy[h, here.state]
+                mixed = (1 - share) * usual + share * (advice[:, :1] * usual + advice[:, 1:])
+                reward, here = self.step(here, drawn(mixed, rng), rng)
+                earned += reward
+            found.append(float(earned.mean()))
+        return found[0] - found[1]
+
+    def read(self, people: int, rng: np.random.Generator) -> Dataset:
+        """The log as a data set."""
+        records = self.records(people, rng)
+        more: dict[str, Any] = {"propensity": "chance", "propensity_floor": 0.02} if self.logged else {}
+        if not self.logged:
+            del records["chance"]
+        sizes = {"states": self.states, "actions": self.actions, "horizon": self.horizon}
+        return read(records, **sizes, fixed_length=True, **more)
+
+
+def drawn(chances: Array, rng: np.random.Generator) -> Integers:
+    """(n,) an action for each row of chances (n, A)."""
+    sums = np.cumsum(chances, axis=1)
+    return np.minimum((rng.random((len(sums), 1)) > sums).sum(axis=1), chances.shape[1] - 1)
+
+
+def two(often: Array) -> Array:
+    """Chances of two actions, the second of which is taken that often."""
+    return np.stack([1 - often, often], axis=1)
+
+
+def paid(chance: Array, rng: np.random.Generator) -> Array:
+    """Rewards of 0 or 1."""
+    return np.asarray(rng.random(len(chance)) < np.clip(chance, 0, 1), dtype=np.float64)
+
+
+def cut_covariate(name: str, bins: int) -> Family:
+    """A covariate in [0, 1] that decides about all; its bin is recorded. Treating helps where it is high and harms where it is low."""
+
+    def begin(people: int, rng: np.random.Generator) -> People:
+        x = rng.random(people)
+        return People(np.minimum((bins * x).astype(np.int64), bins - 1), x, np.full(people, -1))
+
+    def practice(here: People) -> Array:  # by the bin: practice sees no more than is recorded
+        return two(0.3 + 0.4 * (here.state + 0.5) / bins)
+
+    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+        x = here.hidden
+        reward = paid(0.25 + 0.5 * (1 - x) + np.where(action == 1, 0.5 * (x - 0.45), 0.0), rng)
+        moved = 0.7 * x + 0.3 * rng.random(len(x)) + np.where(action == 1, -0.2 * x, 0.05)
+        x = np.clip(moved, 0, 1 - 1e-9)
+        return reward, People(np.minimum((bins * x).astype(np.int64), bins - 1), x, action)
+
+    return Family(name, bins, 2, 5, begin, practice, step)
+
+
+def repeated_dose(name: str, avoided: bool, logged: bool = False) -> Family:
+    """A second dose in a row harms, which states do not show. avoided: practice knows, and hardly ever gives one."""
+    states = 4
+
+    def begin(people: int, rng: np.random.Generator) -> People:
+        return People(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
+
+    def practice(here: People) -> Array:
+        return two(np.where(here.before == 1, 0.15, 0.6) if avoided else np.full(len(here.before), 0.5))
+
+    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+        people, state = len(action), here.state
+        harms = (action == 1) & (here.before == 1)
+        pays = 0.35 + 0.1 * (states - 1 - state) / states + np.where(action == 1, np.where(harms, -0.35, 0.25), 0.0)
+        reward = paid(pays, rng)
+        worse, better = rng.integers(0, 2, people), -rng.integers(0, 2, people)
+        moved = np.where(harms, worse, np.where(action == 1, better, rng.integers(-1, 2, people)))
+        return reward, People(np.clip(state + moved, 0, states - 1), here.hidden, action)
+
+    return Family(name, states, 2, 8, begin, practice, step, logged=logged)
+
+
+def hidden_kinds(name: str, seen: bool, logged: bool = False) -> Family:
+    """Two kinds of people, of whom one gains by treatment and one loses; nothing recorded tells. seen: practice knows the kind."""
+    states = 4
+
+    def begin(people: int, rng: np.random.Generator) -> People:
+        return People(rng.integers(states, size=people), (rng.random(people) < 0.5) * 1.0, np.full(people, -1))
+
+    def practice(here: People) -> Array:
+        return two(np.where(here.hidden > 0, 0.75, 0.25) if seen else np.full(len(here.state), 0.5))
+
+    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+        effect = np.where(here.hidden > 0, 0.3, -0.4)
+        reward = paid(0.4 + 0.05 * here.state + np.where(action == 1, effect, 0.0), rng)
+        after = np.clip(here.state + rng.integers(-1, 2, len(action)), 0, states - 1)
+        return reward, People(after, here.hidden, action)
+
+    return Family(name, states, 2, 5, begin, practice, step, right=not seen, logged=logged)
+
+
+def indication(name: str, strength: float, logged: bool = False) -> Family:
+    """The ill are treated more often, how ill is not recorded, and treating does no good: the untreated look better off."""
+    states = 3
+
+    def begin(people: int, rng: np.random.Generator) -> People:
+        return People(rng.integers(states, size=people), rng.random(people), np.full(people, -1))
+
+    def practice(here: People) -> Array:  # the more ill (hidden near 1) the more often they are left without the costly action
+        return two(np.clip(0.5 + strength * (0.5 - here.hidden), 0.03, 0.97))
+
+    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+        ill = here.hidden
+        reward = paid(0.8 - 0.6 * ill - np.where(action == 1, 0.08, 0.0), rng)
+        ill = np.clip(0.8 * ill + 0.2 * rng.random(len(ill)), 0, 1)
+        return reward, People(rng.integers(states, size=len(ill)), ill, action)
+
+    return Family(name, states, 2, 5, begin, practice, step, right=False, logged=logged)
+
+
+def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rare: float = 1.0) -> Family:
+    """A random table, which is the world. rare: the rate of rewards."""
+    states, actions, horizon = sizes
+    rng = np.random.default_rng([FIRST, number])
+    moves = rng.dirichlet(np.full(states, 0.3), (states, actions))
+    pays, usual = rare * rng.random((states, actions)), rng.dirichlet(np.full(actions, 2.0), states)
+    usual = 0.9 * usual + 0.1 / actions
+
+    def begin(people: int, rng: np.random.Generator) -> People:
+        return People(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
+
+    def practice(here: People) -> Array:
+        return np.asarray(usual[here.state])
+
+    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+        reward = paid(pays[here.state, action], rng)
+        return reward, People(drawn(moves[here.state, action], rng), here.hidden, action)
+
+    return Family(name, states, actions, horizon, begin, practice, step, table=True)
+
+
+FAMILIES: tuple[Callable[[int], Family], ...] = (
+    lambda number: markov("fresh tables", number),
+    lambda number: markov("rare rewards", number, (6, 2, 5), 0.05),
+    lambda number: cut_covariate("covariate, 10 bins", 10),
+    lambda number: cut_covariate("covariate, 2 bins", 2),
+    lambda number: repeated_dose("histories", avoided=False),
+    lambda number: repeated_dose("histories, avoided", avoided=True),
+    lambda number: hidden_kinds("hidden kinds", seen=False),
+    lambda number: hidden_kinds("hidden kinds, seen", seen=True),
+    lambda number: hidden_kinds("hidden kinds, seen, logged", seen=True, logged=True),
+    lambda number: indication("indication, mild", 0.3),
+    lambda number: indication("indication, strong", 0.9),
+    lambda number: indication("indication, strong, logged", 0.9, logged=True),
+)
+
+
+def judged_fit(data: Dataset, rho: float, share: float = 0.3) -> tuple[dict[str, Any], Any]:
+    """What a fit and those who judge say, and the policy: all of a fit but the ledger, the rehearsals and the files."""
+    order = prepare(data, "apvi", cf.Central(rho=rho), judge=share, ledger=Path("nowhere.json"), budget=100.0)
+    assert order.judge is not None
+    counted = count(data, order.plan.question, Engine(workers=1), judging=order.judging).checked()
+    releases = dict(order.plan.release(counted, SecureNoise()))
+    plan: Any = learn(order.learner, None, first_states(data.knowledge, releases), releases)
+    in_units = in_people_units(Units.of(data.describe()), data.knowledge.spec.horizon)
+    table = judgement(plan.evidence, plan, in_units)
+    assert counted.judging is not None
+    inquiry = Inquiry(order.judge, counted.judging, SecureNoise(), releases)
+    return {**table, **inquiry(plan, table, in_units)}, plan
+
+
+@dataclass
+class FamilyTally:
+    """How often what was said of one kind of world held, out of so many fits."""
+
+    family: Family
+    fits: int = 0
+    judged: int = 0
+    adoption: int = 0
+    table: int = 0
+    sure: int = 0
+    wrong_adoption: int = 0
+    better: int = 0
+    wrong_better: int = 0
+    table_sure: int = 0
+    table_wrong: int = 0
+    unalarmed_misses: int = 0
+    alpha: float = 0.0
+    width: float = 0.0
+    true_gain: float = 0.0
+    alarms: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*ALARMS, "any"), 0))
+    seconds: float = 0.0
+
+    def add(self, said: dict[str, Any], plan: Any, truth_people: int) -> None:
+        """Hold what a fit said against the truth."""
+        self.fits += 1
+        whole = self.family.gain(plan.extended, 1.0, truth_people)
+        gain = said["gain"]
+        covered = gain["low"] <= whole <= gain["high"]
+        self.table += covered
+        self.unalarmed_misses += not covered and not said["alarms"]
+        self.table_sure += bool(gain["sure"])
+        self.table_wrong += bool(gain["sure"]) and whole <= 0
+        self.better += bool(said["recommended"])
+        self.wrong_better += bool(said["recommended"]) and whole <= 0
+        for name in said["alarms"]:
+            self.alarms[name] += 1
+        self.alarms["any"] += bool(said["alarms"])
+        judged = said["judged"]
+        if judged is None:
+            return
+        truth = self.family.gain(plan.extended, judged["alpha"], truth_people)
+        self.judged += 1
+        self.adoption += judged["low"] <= truth <= judged["high"]
+        self.sure += bool(judged["sure"])
+        self.wrong_adoption += bool(judged["sure"]) and truth <= 0
+        self.alpha += judged["alpha"]
+        self.width += judged["high"] - judged["low"]
+        self.true_gain += truth
+
+    def misses(self) -> list[str]:
+        """The goals that are not met, in words."""
+        family, found = self.family, []
+        if (family.right or family.logged) and self.judged and self.adoption < COVERED * self.judged:
+            found.append("adoption covered")
+        if self.wrong_better > WRONG * self.fits or self.wrong_adoption > WRONG * self.fits:
+            found.append("wrongly better")
+        if family.table and self.alarms["any"] > FALSE_ALARMS * self.fits:
+            found.append("false alarms")
+        return found
+
+    def row(self, people: int) -> dict[str, Any]:
+        """Plain numbers, as shares of fits; of the adoption of those in which one was judged."""
+        fits, judged = max(self.fits, 1), max(self.judged, 1)
+        shares = {name: getattr(self, name) / fits for name in ("table", "sure", "wrong_adoption", "better")}
+        shares |= {name: getattr(self, name) / fits for name in ("wrong_better", "table_sure", "table_wrong")}
+        means = {name: getattr(self, name) / judged for name in ("adoption", "alpha", "width", "true_gain")}
+        alarms = {name: many / fits for name, many in self.alarms.items()}
+        numbers = {"fits": self.fits, "judged": self.judged / fits, "unalarmed": self.unalarmed_misses / fits}
+        return {
+            "family": self.family.name,
+            "people": people,
+            **numbers,
+            **shares,
+            **means,
+            "alarms": alarms,
+            "misses": self.misses(),
+            "seconds": self.seconds,
+        }
+
+
+def measure_family(number: int, people: int, fits: int, truth_people: int, rhos: tuple[float, ...]) -> FamilyTally:
+    """Fit again and again in worlds of a family, and compare with the truth."""
+    make, started = FAMILIES[number], time.perf_counter()
+    tally = FamilyTally(make(0))
+    for again in range(fits):
+        family = make(again % 20)
+        data = family.read(people, np.random.default_rng([FIRST, number, again, people]))
+        said, plan = judged_fit(data, rhos[again % len(rhos)])
+        tally.family = family
+        tally.add(said, plan, truth_people)
+    tally.seconds = time.perf_counter() - started
+    return tally
+
+
+HEADER = "family                       people   fits  judged adopt'n table  sure wrong better wrong table: sure wrong  alarms R P B D"
+
+
+def shown(row: dict[str, Any]) -> str:
+    """A row of the table."""
+    alarms = " ".join(f"{row['alarms'][name]:.2f}" for name in ALARMS)
+    numbers = [row[name] for name in ("judged", "adoption", "table", "sure", "wrong_adoption", "better", "wrong_better")]
+    shares = "".join(f"{number:7.3f}" for number in numbers)
+    rest = f"{row['table_sure']:7.2f}{row['table_wrong']:6.2f}   {alarms}"
+    means = f"  alpha {row['alpha']:.2f} width {row['width']:.3g} true {row['true_gain']:+.3g}"
+    missed = f"   MISSED: {', '.join(row['misses'])}" if row["misses"] else ""
+    return f"{row['family']:28}{row['people']:8,}{row['fits']:5}{shares}{rest}{means}{missed}  ({row['seconds']:.0f} s)"
