@@ -1,9 +1,9 @@
 """Worlds that are not tables: `./run coverage --families`. What was recorded is not all that matters, and the truth is known.
 
-Each family draws people, of whom a state is recorded and more is hidden; their practice may see what is hidden. The truth about a
-policy, or an adoption of a share of it, comes from many more people who follow it in the same world. Goals, each of which must hold in
-every row that it is about: the adoption's interval holds in 92 % of the fits wherever chances of actions are right; "better" is wrong
-in at most 2.5 %; without the table being wrong at most 3 % of fits raise an alarm.
+Each family draws people, of whom a state is recorded and more is hidden; their practice may see what is hidden. The truth about
+a policy, or an adoption of a share of it, comes from many more people who follow it in the same world. Goals, each of which must
+hold in every row that it is about: the adoption's interval holds in 92 % of the fits wherever chances of actions are right; "better" is
+wrong in at most 2.5 %; without the table being wrong at most 3 % of fits raise an alarm.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def paid(chance: Array, rng: np.random.Generator) -> Array:
 
 
 def cut_covariate(name: str, bins: int) -> Family:
-    """A covariate in [0, 1] that decides about all; its bin is recorded. Treating helps where it is high and harms where it is low."""
+    """A covariate in [0, 1] that decides about all; its bin is recorded. Treating helps where it is high, and harms elsewhere."""
 
     def begin(people: int, rng: np.random.Generator) -> People:
         x = rng.random(people)
@@ -188,7 +188,9 @@ def indication(name: str, strength: float, logged: bool = False) -> Family:
     def begin(people: int, rng: np.random.Generator) -> People:
         return People(rng.integers(states, size=people), rng.random(people), np.full(people, -1))
 
-    def practice(here: People) -> Array:  # the more ill (hidden near 1) the more often they are left without the costly action
+    def practice(
+        here: People,
+    ) -> Array:  # the more ill (hidden near 1) the more often they are left without the costly action
         return two(np.clip(0.5 + strength * (0.5 - here.hidden), 0.03, 0.97))
 
     def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
@@ -345,13 +347,18 @@ def measure_family(number: int, people: int, fits: int, truth_people: int, rhos:
     return tally
 
 
-HEADER = "family                       people   fits  judged adopt'n table  sure wrong better wrong table: sure wrong  alarms R P B D"
+HEADER = (
+    "family                       people   fits  judged adopt'n table  sure wrong better wrong table: sure wrong"
+    "  alarms R P B D"
+)
 
 
 def shown(row: dict[str, Any]) -> str:
     """A row of the table."""
     alarms = " ".join(f"{row['alarms'][name]:.2f}" for name in ALARMS)
-    numbers = [row[name] for name in ("judged", "adoption", "table", "sure", "wrong_adoption", "better", "wrong_better")]
+    numbers = [
+        row[name] for name in ("judged", "adoption", "table", "sure", "wrong_adoption", "better", "wrong_better")
+    ]
     shares = "".join(f"{number:7.3f}" for number in numbers)
     rest = f"{row['table_sure']:7.2f}{row['table_wrong']:6.2f}   {alarms}"
     means = f"  alpha {row['alpha']:.2f} width {row['width']:.3g} true {row['true_gain']:+.3g}"

@@ -18,8 +18,9 @@ v_h = U_h + q_h (r_h + v_{h+1} - Q_h) has E_b[v_h | past] = E_{pi_alpha}[r_h + v
 E_b[v_0] is the value of pi_alpha; D is v_0 minus the return. The tests check it exactly in a world in which history matters.
 After an episode's end every step pays a public number, in v and in the return alike.
 
-**The test** looks at five signs g of what came before a decision: it repeats the action before; the step before paid; the state
-before was worth less; it is in the later half; and how often earlier decisions (two and more steps ago) were the policy's. If the
+**The test** looks at five signs g of what came before a decision: it repeats the action before; by how much more than the table
+says earlier steps brought, all together; the state before was worth less; it is in the later half; and how much more often than b
+says earlier decisions (two and more steps ago) were the policy's. What is hidden and lasts shows in the second and the last. If the
 table is the world, then E[r + V(s') - Q(s, a) | past, s, a] = 0 for Q = r + P V, and so
 
     sum_h (r + V(s') - Q(s, a))/H (g - E[g | s, a]),    the same with taken(a) as a further factor,
@@ -171,32 +172,32 @@ def _test(specification: Specification, episodes: Episodes, found: Array, sums: 
     for person in range(len(episodes.starts) - 1):
         first, last = episodes.starts[person], episodes.starts[person + 1]
         steps = min(last - first, horizon)
-        earlier = 0.0
+        brought, followed, waiting = 0.0, 0.0, 0.0
         for h in range(steps):
             row = first + h
             s, a, r = episodes.states[row], episodes.actions[row], episodes.rewards[row]
             previous = episodes.actions[row - 1] if h > 0 else 0
             g[0] = 1.0 if h > 0 and previous == a else 0.0
-            g[1] = episodes.rewards[row - 1] if h > 0 else 0.0
+            g[1] = brought
             g[2] = 1.0 if h > 0 and values[h - 1, episodes.states[row - 1]] < values[h, s] else 0.0
             g[3] = 1.0 if 2 * h >= horizon else 0.0
-            g[4] = earlier / (h - 1) if h > 1 else 0.0
+            g[4] = followed
             p[:] = g
             p[0] = taken[h, s, previous] if h > 0 else 0.0
-            if h > 0:
-                earlier += taken[h - 1, episodes.states[row - 1], previous]
             layer, told = h if layers > 1 else 0, told_by(by, h, previous, actions)
+            following = values[h + 1, episodes.states[row + 1]] if h + 1 < steps else after * (horizon - steps)
+            residual = (r + following - q[h, s, a]) / horizon
+            surprise = taken[h, s, a]
+            for other in range(actions):
+                surprise -= taken[h, s, other] * practice[told, s, other]
+            brought += residual
+            followed, waiting = followed + waiting, surprise
             if gathering:
                 sums[:5, layer, s, a] += g
                 sums[5, layer, s, a] += 1.0
                 before[:5, told, s] += p
                 before[5, told, s] += 1.0
                 continue
-            following = values[h + 1, episodes.states[row + 1]] if h + 1 < steps else after * (horizon - steps)
-            residual = (r + following - q[h, s, a]) / horizon
-            surprise = taken[h, s, a]
-            for other in range(actions):
-                surprise -= taken[h, s, other] * practice[told, s, other]
             for k in range(5):
                 apart = g[k] - signs[k, layer, s, a]
                 found[person, k] += residual * apart

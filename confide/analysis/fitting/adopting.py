@@ -7,9 +7,9 @@ among what judging people are asked is `SHARES`:
 | asked | of the promise to them | for |
 |---|---|---|
 | `sizes` | 5 % | how large scores are, by which they are clipped |
-| `gain` | 80 % | the mean score, and its variance |
+| `gain` | 70 % | the mean score, and its variance |
 | `weight` | 5 % | the mean of clipped weights, which must be what the release foretells |
-| `residuals` | 10 % | the test of the table (`mdp.adoption`) |
+| `residuals` | 20 % | the test of the table (`mdp.adoption`) |
 
 A further check is free: the judged gain must be the table's at the same share. What follows from all of them is in `alarms`.
 How large a share alpha can be judged follows from people who are simulated from the release, so it costs nothing.
@@ -46,7 +46,7 @@ from ...mdp.adoption import (
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Guarantee, Schedule, compose, rho_of
 from ...protocol.design import AUTO, Design, Request
-from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, TESTS, WEIGHT, JudgedQuestion, JudgedRelease
+from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, WEIGHT, JudgedQuestion, JudgedRelease
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
 from .alarms import BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
@@ -55,7 +55,7 @@ from .plan import PREVIOUS
 
 Array = NDArray[np.float64]
 
-SHARES = {SIZES: 0.05, GAIN: 0.8, WEIGHT: 0.05, RESIDUALS: 0.1 - 1e-9}
+SHARES = {SIZES: 0.05, GAIN: 0.7, WEIGHT: 0.05, RESIDUALS: 0.2 - 1e-9}
 """Of the promise to judging people."""
 
 ALPHAS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
@@ -69,6 +69,9 @@ further from 1, as simulated."""
 MOST_COMPOUND = 0.1
 """An adoption is judged only where errors of estimated chances add no more than this to the mean square of its weights."""
 
+NEARLY = 0.2
+"""Of the best ratio of a gain to its interval, what a larger share of decisions may cost."""
+
 FLOOR = 0.02
 """Estimated chances of actions are taken for no smaller."""
 
@@ -81,8 +84,13 @@ SURE_ENOUGH = 0.9999
 ALARM = 3.4
 """Deviations at which a number of a check raises its alarm: by chance one of 1,500 does."""
 
-LENGTH = 1.5 * math.sqrt(TESTS)
-"""The length to which a person's numbers of the test are shortened, each in deviations as simulated."""
+SEEN_MORE_AT, SEEN_MORE_TOGETHER = 3.0, 17.3
+"""Deviations at which a number about what practice did raises its alarm, and the sum of their squares that does so, by chance in
+one of 250 fits: there a miss costs more than a false alarm."""
+
+LENGTH = 1.25
+"""The length to which a person's numbers of the test are shortened, each in deviations as simulated, times the root of how many are
+looked at."""
 
 JUDGED = "judged-"
 """How the names of releases begin that those who judge give."""
@@ -180,9 +188,10 @@ class JudgePlan:
         sizes = self.released(SIZES, octaves, unit, noise, simulated)
         clip = max(clip_of(sizes, unit), chosen.clip)
         specification, deviations = tested_by(plan, chances, walked, self.logged)
-        numbers = contrasts(specification, episodes) / (LENGTH * deviations)
+        length = LENGTH * math.sqrt(max(int(np.isfinite(deviations).sum()), 1))
+        numbers = contrasts(specification, episodes) / (length * deviations)
         answers = {GAIN: (found / clip, clip), WEIGHT: (weights / chosen.heaviest, chosen.heaviest)}
-        answers[RESIDUALS] = numbers, LENGTH
+        answers[RESIDUALS] = numbers, length
         releases = {part: self.released(part, *answer, noise, simulated) for part, answer in answers.items()}
         return Judgement(chosen, {SIZES: sizes, **releases}, np.isfinite(deviations))
 
@@ -275,10 +284,12 @@ class Judgement(NamedTuple):
 
     def alarms(self, logged: bool) -> list[str]:
         """The alarms of the test and of the weights; chances that are logged are not tested."""
-        off = np.abs(self.residuals) > ALARM
-        raised = [RESIDUAL] if off[: 2 * SIGNS].any() else []
+        off = np.abs(self.residuals)
+        follows, decided = off[: 2 * SIGNS], off[2 * SIGNS :]
+        raised = [RESIDUAL] if follows.max() > ALARM else []
         if not logged:
-            raised += [PROPENSITY] if off[2 * SIGNS :].any() else []
+            more = decided.max() > SEEN_MORE_AT or float((decided**2).sum()) > SEEN_MORE_TOGETHER
+            raised += [PROPENSITY] if more else []
             raised += [BALANCE] if abs(self.balance) > ALARM else []
         return raised
 
@@ -292,8 +303,8 @@ def clip_of(sizes: JudgedRelease, unit: float) -> float:
 def chosen_adoption(
     plan: OfflinePlan, chances: PracticeChances, walked: Episodes, people: int, judge: JudgePlan
 ) -> ChosenAdoption | None:
-    """The largest share of decisions whose gain can be judged to half of itself; else the one that can be judged best."""
-    noise, best = judge.noise(GAIN), None
+    """The largest share of decisions whose gain can be judged to half of itself; else the largest that is nearly judged best."""
+    noise, able = judge.noise(GAIN), []
     for alpha in ALPHAS:
         adoption = adoption_of(plan, chances, alpha)
         found, weights = scores(adoption, walked)
@@ -312,9 +323,9 @@ def chosen_adoption(
         chosen = ChosenAdoption(adoption, clip, heaviest, *moments, doubts.gain, doubts.weight)
         if worth >= 2:
             return chosen
-        if best is None or worth > best[0]:
-            best = worth, chosen
-    return None if best is None else best[1]
+        able.append((worth, chosen))
+    best = max((worth for worth, _ in able), default=0.0)
+    return next((chosen for worth, chosen in able if worth >= best - NEARLY * abs(best)), None)
 
 
 def adoption_of(plan: OfflinePlan, chances: PracticeChances, alpha: float) -> Adoption:

@@ -5,10 +5,11 @@
 * `balance`: the weights of those who judge are not what the release foretells: practice did not act as the table says.
 * `disagreement`: judge and table differ by more than chance about the same adoption.
 
-1. `propensity` or `balance`, where chances are not logged: those who decided saw more than the table. No gain is stated.
+1. `propensity`, `balance` or `disagreement`, where chances are not logged: those who decided saw more than the table. No gain is
+   stated. (That `disagreement` counts here was found necessary: under confounding it may be the only alarm beside `residual`.)
 2. The adoption is not above zero for sure: not better, whatever the table says.
 3. It is, without any alarm: the adoption is better whatever states leave out; the whole policy is recommended if the table is sure.
-4. It is, with `residual` or `disagreement`: the adoption only. Follow it, log that, and fit again.
+4. It is, with `residual`, or with logged chances and `disagreement`: the adoption only. Follow it, log that, and fit again.
 
 With a single step nothing comes before a decision, so that no test can see what else decided about it: unless chances are logged,
 nothing is called better but by the analyst's own declaration (`unconfounded`), which is printed beside the verdict.
@@ -50,7 +51,7 @@ def ruling(judged: dict[str, Any] | None, alarms: Collection[str], logged: bool,
     if judged is None:
         said = "no share of the policy could be judged by others: it keeps to practice, or too few people would be left"
         return {"judged": None, "alarms": raised, "recommended": False, "judged_said": said}
-    blind = not logged and bool({PROPENSITY, BALANCE} & set(raised))
+    blind = not logged and bool({PROPENSITY, BALANCE, DISAGREEMENT} & set(raised))
     sure = bool(judged["sure"]) and not blind
     return {
         "judged": {**judged, "sure": sure},
