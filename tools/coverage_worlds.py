@@ -2,8 +2,8 @@
 
 Each family draws people, of whom a state is recorded and more is hidden; their practice may see what is hidden. The truth about
 a policy, or an adoption of a share of it, comes from many more people who follow it in the same world. Goals, each of which must
-hold in every row that it is about: the adoption's interval holds in 92 % of the fits wherever chances of actions are right; "better" is
-wrong in at most 2.5 %; without the table being wrong at most 3 % of fits raise an alarm.
+hold in every row that it is about: the adoption's interval holds in 92 % of the fits wherever chances of actions are right;
+"better" is wrong in at most 2.5 %; without the table being wrong at most 3 % of fits raise an alarm.
 """
 
 from __future__ import annotations
