@@ -35,18 +35,18 @@ FIRST = 7000
 """The seed of the first log; worlds have fixed laws, or are drawn by numbers of their own."""
 
 
-class People(NamedTuple):
-    """People in the middle of their episodes: what is recorded, what is hidden of them, and what they did before (-1: nothing)."""
+class Walkers(NamedTuple):
+    """Walkers in the middle of their episodes: what is recorded, what is hidden of them, and what they did before (-1: nothing)."""
 
     state: Integers
     hidden: Array
     before: Integers
 
 
-Begin = Callable[[int, np.random.Generator], People]
-Practice = Callable[[People], Array]
+WorldStart = Callable[[int, np.random.Generator], Walkers]
+PracticeLaw = Callable[[Walkers], Array]
 """(n, A) chances of actions."""
-Step = Callable[[People, Integers, np.random.Generator], tuple[Array, People]]
+WorldStep = Callable[[Walkers, Integers, np.random.Generator], tuple[Array, Walkers]]
 """Rewards in {0, 1}, and people afterwards."""
 
 
@@ -58,9 +58,9 @@ class Family:
     states: int
     actions: int
     horizon: int
-    begin: Begin
-    practice: Practice
-    step: Step
+    begin: WorldStart
+    practice: PracticeLaw
+    step: WorldStep
     right: bool = True
     table: bool = False
     logged: bool = False
@@ -123,19 +123,19 @@ def paid(chance: Array, rng: np.random.Generator) -> Array:
 def cut_covariate(name: str, bins: int) -> Family:
     """A covariate in [0, 1] that decides about all; its bin is recorded. Treating helps where it is high, and harms elsewhere."""
 
-    def begin(people: int, rng: np.random.Generator) -> People:
+    def begin(people: int, rng: np.random.Generator) -> Walkers:
         x = rng.random(people)
-        return People(np.minimum((bins * x).astype(np.int64), bins - 1), x, np.full(people, -1))
+        return Walkers(np.minimum((bins * x).astype(np.int64), bins - 1), x, np.full(people, -1))
 
-    def practice(here: People) -> Array:  # by the bin: practice sees no more than is recorded
+    def practice(here: Walkers) -> Array:  # by the bin: practice sees no more than is recorded
         return two(0.3 + 0.4 * (here.state + 0.5) / bins)
 
-    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
         x = here.hidden
         reward = paid(0.25 + 0.5 * (1 - x) + np.where(action == 1, 0.5 * (x - 0.45), 0.0), rng)
         moved = 0.7 * x + 0.3 * rng.random(len(x)) + np.where(action == 1, -0.2 * x, 0.05)
         x = np.clip(moved, 0, 1 - 1e-9)
-        return reward, People(np.minimum((bins * x).astype(np.int64), bins - 1), x, action)
+        return reward, Walkers(np.minimum((bins * x).astype(np.int64), bins - 1), x, action)
 
     return Family(name, bins, 2, 5, begin, practice, step)
 
@@ -144,20 +144,20 @@ def repeated_dose(name: str, avoided: bool, logged: bool = False) -> Family:
     """A second dose in a row harms, which states do not show. avoided: practice knows, and hardly ever gives one."""
     states = 4
 
-    def begin(people: int, rng: np.random.Generator) -> People:
-        return People(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
+    def begin(people: int, rng: np.random.Generator) -> Walkers:
+        return Walkers(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
 
-    def practice(here: People) -> Array:
+    def practice(here: Walkers) -> Array:
         return two(np.where(here.before == 1, 0.15, 0.6) if avoided else np.full(len(here.before), 0.5))
 
-    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
         people, state = len(action), here.state
         harms = (action == 1) & (here.before == 1)
         pays = 0.35 + 0.1 * (states - 1 - state) / states + np.where(action == 1, np.where(harms, -0.35, 0.25), 0.0)
         reward = paid(pays, rng)
         worse, better = rng.integers(0, 2, people), -rng.integers(0, 2, people)
         moved = np.where(harms, worse, np.where(action == 1, better, rng.integers(-1, 2, people)))
-        return reward, People(np.clip(state + moved, 0, states - 1), here.hidden, action)
+        return reward, Walkers(np.clip(state + moved, 0, states - 1), here.hidden, action)
 
     return Family(name, states, 2, 8, begin, practice, step, logged=logged)
 
@@ -166,17 +166,17 @@ def hidden_kinds(name: str, seen: bool, logged: bool = False) -> Family:
     """Two kinds of people, of whom one gains by treatment and one loses; nothing recorded tells. seen: practice knows the kind."""
     states = 4
 
-    def begin(people: int, rng: np.random.Generator) -> People:
-        return People(rng.integers(states, size=people), (rng.random(people) < 0.5) * 1.0, np.full(people, -1))
+    def begin(people: int, rng: np.random.Generator) -> Walkers:
+        return Walkers(rng.integers(states, size=people), (rng.random(people) < 0.5) * 1.0, np.full(people, -1))
 
-    def practice(here: People) -> Array:
+    def practice(here: Walkers) -> Array:
         return two(np.where(here.hidden > 0, 0.75, 0.25) if seen else np.full(len(here.state), 0.5))
 
-    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
         effect = np.where(here.hidden > 0, 0.3, -0.4)
         reward = paid(0.4 + 0.05 * here.state + np.where(action == 1, effect, 0.0), rng)
         after = np.clip(here.state + rng.integers(-1, 2, len(action)), 0, states - 1)
-        return reward, People(after, here.hidden, action)
+        return reward, Walkers(after, here.hidden, action)
 
     return Family(name, states, 2, 5, begin, practice, step, right=not seen, logged=logged)
 
@@ -185,19 +185,19 @@ def indication(name: str, strength: float, logged: bool = False) -> Family:
     """The ill are treated more often, how ill is not recorded, and treating does no good: the untreated look better off."""
     states = 3
 
-    def begin(people: int, rng: np.random.Generator) -> People:
-        return People(rng.integers(states, size=people), rng.random(people), np.full(people, -1))
+    def begin(people: int, rng: np.random.Generator) -> Walkers:
+        return Walkers(rng.integers(states, size=people), rng.random(people), np.full(people, -1))
 
     def practice(
-        here: People,
+        here: Walkers,
     ) -> Array:  # the more ill (hidden near 1) the more often they are left without the costly action
         return two(np.clip(0.5 + strength * (0.5 - here.hidden), 0.03, 0.97))
 
-    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
         ill = here.hidden
         reward = paid(0.8 - 0.6 * ill - np.where(action == 1, 0.08, 0.0), rng)
         ill = np.clip(0.8 * ill + 0.2 * rng.random(len(ill)), 0, 1)
-        return reward, People(rng.integers(states, size=len(ill)), ill, action)
+        return reward, Walkers(rng.integers(states, size=len(ill)), ill, action)
 
     return Family(name, states, 2, 5, begin, practice, step, right=False, logged=logged)
 
@@ -210,15 +210,15 @@ def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rar
     pays, usual = rare * rng.random((states, actions)), rng.dirichlet(np.full(actions, 2.0), states)
     usual = 0.9 * usual + 0.1 / actions
 
-    def begin(people: int, rng: np.random.Generator) -> People:
-        return People(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
+    def begin(people: int, rng: np.random.Generator) -> Walkers:
+        return Walkers(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
 
-    def practice(here: People) -> Array:
+    def practice(here: Walkers) -> Array:
         return np.asarray(usual[here.state])
 
-    def step(here: People, action: Integers, rng: np.random.Generator) -> tuple[Array, People]:
+    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
         reward = paid(pays[here.state, action], rng)
-        return reward, People(drawn(moves[here.state, action], rng), here.hidden, action)
+        return reward, Walkers(drawn(moves[here.state, action], rng), here.hidden, action)
 
     return Family(name, states, actions, horizon, begin, practice, step, table=True)
 
