@@ -15,11 +15,13 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..privacy import Guarantee, Schedule
-from ..privacy.guarantee import JOINT, SHUFFLE
+from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ..validation import Json
 from .accepted import ANY, BROWSERS, DEVICES, rows, rows_in_pages
 from .design import AUTO, PAPER, TIGHT, Request
-from .kinds import CountQuestion
+from .kinds import CountQuestion, counts
+from .kinds.bandit import BanditQuestion
+from .kinds.counts import DROPPED, SINGLE_STEP
 from .trusts.joint import first_batch
 from .trusts.mixing import HONEST, Mixing
 from .trusts.shuffle import STEP
@@ -60,7 +62,18 @@ def request_for(
     mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening)
     when = schedule or schedule_for(promise, calibration, question.spec, users, mixing, scouts)
     able = abilities(promise.trust, ANY if others.get("budget") else devices)  # no page counts under a budget
+    if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):
+        question = asked_for(question, promise, devices)
     return Request(question, promise, when, calibration, mechanism, mixing=mixing, able=able, **others)
+
+
+def asked_for(question: Any, promise: Guarantee, devices: str = BROWSERS) -> Any:
+    """What people are asked where a learner asks for counts: of a single step, which nothing follows, no transition."""
+    single = question.kind == counts.KIND and question.spec.horizon == 1
+    able = promise.trust == JOINT or (promise.trust == LOCAL and (promise.rho is None or devices == ANY))
+    if not (single and able and promise.private):
+        return question
+    return BanditQuestion(question.having(parts=SINGLE_STEP, last=DROPPED, expected=None))
 
 
 def abilities(trust: str, devices: str = BROWSERS) -> frozenset[tuple[str, str]] | None:

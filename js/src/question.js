@@ -14,15 +14,16 @@ export const inside = (value, size) => Number.isInteger(value) && value >= 0 && 
 
 export function ask({ states, actions, horizon, model }, { kind, parts, last, levels, objective }) {
   const told = kind === "step" || kind === "asked";
+  const single = kind === "step" && horizon === 1 && last === "dropped" && parts.join() === "centred,halves"; // nothing follows
   require(
     [states, actions, horizon, levels].every((one) => one > 0 && inside(one, 2 ** 24)) && (model === "stationary" || model === "per-step") &&
-      (told || kind === "counts") && parts.join() === PARTS.filter((part) => parts.includes(part)).join() &&
+      (told || kind === "counts") && (single || parts.join() === PARTS.filter((part) => parts.includes(part)).join()) &&
       ["counted", "dropped", "end"].includes(last) && (objective === "reward" || objective === "cost") &&
-      !(told && (levels > 1 || last === "dropped")),
+      !(told && (levels > 1 || (last === "dropped" && !single))),
     "The contract asks for what this version cannot tell. Update it.",
   );
   const layers = model === "stationary" ? 1 : horizon;
-  const nexts = states + (last === "end");
+  const nexts = single ? 1 : states + (last === "end");
   const moves = horizon - (last === "dropped");
   const has = (part) => parts.includes(part);
   const unit = has("squares") ? levels ** 2 : has("centred") || has("rewards") ? levels : 1;
@@ -111,7 +112,7 @@ export function category(question, episode, earned, at) {
   const step = asked ? actions.findIndex((_, one) => (layers > 1 ? one * size * choices : 0) + pair(one) === at) : at;
   // Cut off at the horizon, nobody knows where a last step would have led.
   if (!(step in actions) || (asked && end && step + 1 === horizon)) return width - 1;
-  const following = end && step + 1 === actions.length ? size : states[step + 1];
+  const following = nexts === 1 ? 0 : end && step + 1 === actions.length ? size : states[step + 1];
   const bit = question.objective === "cost" ? 1 - earned[step] : earned[step];
   return ((asked ? 0 : pair(step) * nexts) + following) * 2 + bit;
 }

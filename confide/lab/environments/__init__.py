@@ -1,6 +1,6 @@
 """Environments come out of this room: named worlds with a known model, or games that can only be played."""
 
-from . import chain, climb, clinic, grid, illness, linear_mdp, lower_bound, mixture, random_mdp, riverswim, sepsis  # noqa: F401 - importing them gives them their names
+from . import arms, chain, climb, clinic, grid, illness, linear_mdp, lower_bound, mixture, random_mdp, riverswim, sepsis  # noqa: F401 - importing them gives them their names
 from .environment import Environment, EpisodeArrays, RewardScale
 from .gym import as_gymnasium, from_gymnasium
 from .registry import Listing, catalogue, make, names, register

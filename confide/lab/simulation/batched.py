@@ -16,7 +16,7 @@ from ...data.privatizers import drawn, open_book
 from ...learning.planning.addresses import address_of
 from ...mdp import Model
 from ...protocol.design import Design
-from ...protocol.kinds import asked, bits, budgeted, counts, step
+from ...protocol.kinds import asked, bandit, bits, budgeted, counts, step
 from .asked import totals_of
 from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, walk_budgeted
 from .setting import Outcome, Setting
@@ -105,6 +105,11 @@ def _budgeted(world: World) -> Drawing:
     return draw
 
 
+def _single(world: World) -> Drawing:
+    counted = _counts(world)
+    return lambda question, policy, people, rng: counted(question.counts, policy, people, rng)
+
+
 def _bits(world: World) -> Drawing:
     """Simulated rewards are 0 or 1, so all m bits of a reward are alike: a count of N rewards is m N ones."""
     counted = _counts(world)
@@ -133,6 +138,7 @@ def _asked(world: World) -> Drawing:
 _DRAWINGS: dict[str, Callable[[World], Drawing]] = {
     counts.KIND: _counts,
     budgeted.KIND: _budgeted,
+    bandit.KIND: _single,
     bits.KIND: _bits,
     step.KIND: _steps,
     asked.KIND: _asked,

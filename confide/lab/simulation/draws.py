@@ -248,7 +248,8 @@ def walk_budgeted(
 def draw_sampled(
     world: World, visits: Array, users: int, layout: Layout, rng: np.random.Generator, out: Integers
 ) -> None:
-    """Add people by the category (s, a, s', paid) of one step each drew: out (layers, k), k = 2 S A S + 1.
+    """Add people by the category (s, a, s', paid) of one step each drew: out (layers, k), k = 2 S A S + 1; or (s, a, paid) of a
+    single step, k = 2 S A + 1.
 
     visits: (H, S, A) how likely each pair is at each step. Steps are drawn uniformly, so those who drew step h are fresh
     people at step h: their pairs are multinomial, independently of other steps.
@@ -261,6 +262,7 @@ def draw_sampled(
     split(users, uniform, rng, people_by_step)
     pairs, law = np.zeros(states * actions, dtype=np.int64), np.zeros(states * actions)
     moved = np.zeros(states, dtype=np.int64)
+    nexts = states if layout.transitions >= 0 else 1
     for h in range(horizon):
         layer, row = (h if model_layers > 1 else 0), (h if layout.layers > 1 else 0)
         for s in range(states):
@@ -277,7 +279,7 @@ def draw_sampled(
                 if moved[t] > 0:
                     paid = successes(moved[t], mean, rng)
                     earned = moved[t] - paid if layout.cost else paid
-                    category = 2 * (i * states + t)
+                    category = 2 * (i * nexts + min(t, nexts - 1))
                     out[row, category] += moved[t] - earned
                     out[row, category + 1] += earned
 

@@ -80,7 +80,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     mixer, estimated = mixer_of(design), zero_counts(setting.question)
     noise, (_, counts) = Noise(*errors.noise[-1]), estimated
     policy_values = np.empty((len(mixer.ends) + 1, setting.learner.models_for(noise, counts.transitions.size)))
-    planning = setting.learner.plan_for(noise)
+    planning = setting.learner.plan_for(noise, setting.context.spec)
     _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
         World(model.transitions, model.rewards, model.initial),
         mixer,

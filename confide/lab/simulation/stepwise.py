@@ -253,7 +253,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     every = schedule.kind == EVERY and not burn_in
     ends = np.zeros(0, dtype=np.int64) if every else schedule.ends
     world = World(model.transitions, model.rewards, model.initial)
-    planning = learner.plan_for(Noise(*errors.noise[-1]))
+    planning = learner.plan_for(Noise(*errors.noise[-1]), setting.context.spec)
     compiled_loop = _loop(_compiled_name(planning) + _compiled_name(responding), planning, responding)
     value = compiled_loop(
         Arrivals(world, layout_of(question), setting.optimal_value, schedule.users, ends, burn_in),

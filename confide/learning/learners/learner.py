@@ -140,7 +140,7 @@ class TabularLearner:
     bonus that `bonus_scale` scales. scouts: whether it sends scouts where there is no noise, for whom a schedule should leave
     room. expected: reads the visits (L, S, A) that are expected of the next people off the memory, for questions that ask about
     some pairs more than about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans:
-    the plan for releases with a given noise that cover so many people, where there is more than one.
+    the plan for releases with a given noise that cover so many people, of a problem, where there is more than one.
     """
 
     name: str
@@ -153,15 +153,15 @@ class TabularLearner:
     scouts: bool = False
     expected: Callable[[Any], Array] | None = None
     draws: bool = True
-    plans: Callable[[Noise, float], Plan] | None = None
+    plans: Callable[[Noise, float, Spec], Plan] | None = None
 
-    def plan_for(self, noise: Noise, users: float = math.inf) -> Plan:
+    def plan_for(self, noise: Noise, spec: Spec, users: float = math.inf) -> Plan:
         """The compiled plan for releases that carry this noise and cover so many people; a loop's plan serves from nobody on."""
-        return self.plan if self.plans is None else self.plans(Noise(*map(float, noise)), users)
+        return self.plan if self.plans is None else self.plans(Noise(*map(float, noise)), users, spec)
 
     def models_for(self, noise: Noise, cells: int = 1) -> int:
         """How often it plans after a release with this noise, about so many cells of transitions."""
-        models = self.models[int(noise.own)] if noise.transitions > 0 else 1
+        models = self.models[int(noise.own)] if noise.centred > 0 else 1
         return min(models, max(1, MOST_DRAWN // cells))
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
@@ -220,7 +220,7 @@ class TabularLearner:
         models = self.models_for(noise, estimates.counts.transitions.size)
         memory, rng = _copied(state.memory), _continued(state.rng) if self.draws else state.rng
         mixture = np.repeat(policy[None], models, axis=0) if models > 1 else policy[None]
-        plan = self.plan_for(noise, estimates.users)
+        plan = self.plan_for(noise, state.context.spec, estimates.users)
         for drawn in mixture:
             plan(estimates, state.constants, memory, rng, drawn, values)
         several = mixture if models > 1 else None

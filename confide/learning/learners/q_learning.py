@@ -86,7 +86,7 @@ def q_learning() -> TabularLearner:
     return TabularLearner("q-learning", plan_q_learning, _question, _constants, _memory, draws=False, plans=_plan_for)
 
 
-def _plan_for(noise: Noise, users: float) -> Plan:
+def _plan_for(noise: Noise, users: float, spec: Spec) -> Plan:
     if noise.transitions > 0:
         raise InvalidInput(
             "q-learning-noise",

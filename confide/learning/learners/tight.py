@@ -10,6 +10,8 @@ of shufflers widen there are few releases, with little noise: two draws a batch,
 (alpha = 1/S). Only the second way finds, in a state that is good to be in, an action that is better still; but it sends people
 about for longer. So a model is drawn that way with probability max(1/8, min(1, sqrt(30 q/k))) after k people, q of whom would
 show the average pair: as many as visit it sigma times.
+**A single step** (contextual bandits), whoever adds the noise. Greedy in mean rewards that are drawn from what counts of context,
+action and reward leave possible (`planning.arms`), with c_k = 0.5 (K/k)^(1/5).
 **No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
 Before anybody came people act at random.
 """
@@ -27,6 +29,7 @@ from ...compiled import compiled, merged
 from ...mdp import Spec
 from ...protocol.kinds.counts import CountQuestion
 from ...protocol.releases.release import NOBODY, PEOPLES, Array, Estimates, Noise
+from ..planning.arms import ArmsMemory, draw_arms, hear, no_arms
 from ..planning.induction import (
     GREEDY,
     MAXIMISE,
@@ -45,20 +48,25 @@ from .optimism import constants
 
 
 class TightMemory(NamedTuple):
-    """Room to plan in, weighted counts, what is remembered of scouts, (3,), and how many plans were drawn from the last release,
-    (1,).
+    """Room to plan in, weighted counts, what is remembered of scouts, (3,), how many plans were drawn from the last release, (1,),
+    and what is known of the arms of a single step.
     """
 
     work: Workspace
     weighted: WeightedCounts
     scouts: Array
     drawn: Array
+    arms: ArmsMemory
 
 
 def memory(context: Context) -> TightMemory:
     """The memory before anybody came."""
     return TightMemory(
-        workspace(context.spec, dispersed=True), no_weighted_counts(context.spec), np.zeros(3), np.zeros(1)
+        workspace(context.spec, dispersed=True),
+        no_weighted_counts(context.spec),
+        np.zeros(3),
+        np.zeros(1),
+        no_arms(context.spec),
     )
 
 
@@ -96,7 +104,7 @@ def plan_own_noise(
 ) -> None:
     """The plan where everybody's noise is their own; own constant: K."""
     _, _, noise, users = estimates
-    work, weighted, _, drawn = memory
+    work, weighted, _, drawn, _ = memory
     horizon, states, _ = policy.shape
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
@@ -140,7 +148,7 @@ def plan_exact(
 ) -> None:
     """The plan where counts are exact."""
     counts, users = estimates.counts, estimates.users
-    work, _, scouts, _ = memory
+    work, _, scouts, _, _ = memory
     horizon, states, _ = policy.shape
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
@@ -152,10 +160,30 @@ def plan_exact(
         backward_induction(work, constants[0], constants[1], 1.0, GREEDY, policy, values)
 
 
-def plan_for(noise: Noise, users: float) -> Plan:
+@compiled
+def plan_arms(
+    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
+) -> None:
+    """The plan for noisy counts of a single step; own constant: K."""
+    noise, users = estimates.noise, estimates.users
+    if users == 0.0:
+        act_at_random(estimates, constants, memory, rng, policy, values)
+    else:
+        arms, drawn = memory.arms, memory.drawn
+        drawn[0] = drawn[0] + 1.0 if users == arms.last[0] else 1.0
+        hear(estimates, arms)
+        spread = ARMS_LAST * (constants[3] / users) ** ARMS_POWER
+        draw_arms(arms, noise.luck, constants[0], (spread, 1.0 / drawn[0]), rng, policy)
+        for s in range(policy.shape[1]):
+            values[0, s] = 1.0
+
+
+def plan_for(noise: Noise, users: float, spec: Spec) -> Plan:
     """The plan for releases that carry this noise and cover so many people: no other is compiled."""
     if users == 0.0:
         return act_at_random
+    if spec.horizon == 1 and noise.centred > 0.0:
+        return plan_arms
     if noise.own > 0.0:
         return plan_own_noise
     return plan_curators_noise if noise.transitions > 0.0 else plan_exact
@@ -166,6 +194,9 @@ SPREAD_LAST, SPREAD_POWER = 0.1, 1 / 3
 
 BATCHES_LAST, BATCHES_POWER = 0.4, 0.1
 """The same where batches of shufflers widen."""
+
+ARMS_LAST, ARMS_POWER = 0.5, 0.2
+"""The same for the arms of a single step."""
 
 NARROW, LAST_NARROW = 30.0, 1 / 8
 """Of how many times the people who show the average pair all models have narrow rows, and the least share of models that do."""

@@ -91,7 +91,11 @@ class BanditKind(EncodedKind[BanditQuestion]):
     """Radii are in the order of `releases.Radius`; that of transitions is that of a cell, and rows have none."""
 
     name = KIND
-    answered = by_trust(central=("laplace", "gaussian"))
+    answered = by_trust(
+        local=("laplace", "gaussian"),
+        joint=("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz"), central=("laplace", "gaussian"),
+    )
+    unknown_in_pages = ("local",)
 
     def read(self, data: bytes) -> BanditQuestion:
         """The question that wrote these bytes: those of its counts."""

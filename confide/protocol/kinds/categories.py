@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput
 from ...mechanisms.randomizer import Randomizer
 from ...privacy import Sensitivity
-from .counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from .counts import CENTRED, DROPPED, HALVES, REWARDS, SINGLE_STEP, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from .encoded import EncodedCounts
 from .kind import Array
 from .question import Range, spread
@@ -56,7 +56,8 @@ class CategoryQuestion(EncodedCounts):
             raise InvalidInput(
                 "category-reward-bits", "A category tells a reward in one bit. Use one reward bit, or whole episodes."
             )
-        if self.counts.last == DROPPED:  # a device that does not know it could not answer, and silence tells
+        single = self.counts.parts == SINGLE_STEP  # after which there is no next state to be known
+        if self.counts.last == DROPPED and not single:  # a device that does not know it could not answer, and silence tells
             raise InvalidInput(
                 "category-next-state",
                 "A category tells the next state, or that there is none. Ask with last='end' or 'counted'.",
@@ -65,7 +66,7 @@ class CategoryQuestion(EncodedCounts):
     @classmethod
     def of(cls, counts: CountQuestion) -> Self:
         """The question from whose answers any counts can be estimated: from centred rewards and transitions."""
-        return cls(counts.tight(1))
+        return cls(counts if counts.parts == SINGLE_STEP else counts.tight(1))
 
     @property
     @abstractmethod
@@ -113,6 +114,7 @@ def cells_from_categories(question: CountQuestion, categories: Array) -> Array:
         REWARDS: rewards,
         SQUARES: rewards,
         CENTRED: rewards - question.centre * visits,
+        HALVES: visits / 2,
         TRANSITIONS: moved,
     }
     layers = {part: question.shape(part)[0] for part in question.parts}

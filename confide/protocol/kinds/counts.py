@@ -140,8 +140,8 @@ class CountQuestion(AboutEpisodes, Pooled):
 
     @property
     def next_states(self) -> int:
-        """How many next states are distinguished."""
-        return self.spec.states + (self.last == END)
+        """How many next states are distinguished: one place where a single step, which nothing follows, is told of."""
+        return 1 if self.parts == SINGLE_STEP else self.spec.states + (self.last == END)
 
     @property
     def transition_steps(self) -> int:

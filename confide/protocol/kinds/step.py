@@ -6,6 +6,8 @@ state and reward bit, or `absent` if the episode was shorter. Which step was dra
 **Price.** A message is the row of the step (per-step models; pooled there is one row) and a vector with a one at its
 category. The step is drawn whatever the episode, so it may be the same for two people; then their vectors differ in two
 cells by one, at most. A mechanism for categories (`mechanisms.unary`) hides any two of them equally well.
+
+**A single step** (H = 1) is followed by nothing, so a category is context, action and reward bit: 2 S A + 1 of them, not 2 S^2 A + 1.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .categories import CategoryQuestion, cells_from_categories, naming
-from .counts import CountQuestion, average_visits, backup_weight, stacked
+from .counts import SINGLE_STEP, CountQuestion, average_visits, backup_weight, stacked
 from .encoded import EncodedKind
 from .kind import Array, Integers, Possible, by_trust, register
 
@@ -110,6 +112,8 @@ class StepKind(EncodedKind[StepQuestion]):
         """The variance of the noise, and that of sampling one step in H."""
         width, count_question = question.counts.next_states, question.counts
         share = 1 / (question.spec.states * question.spec.actions)
+        if count_question.parts == SINGLE_STEP:  # a sum of rewards, as in `bandit`: one category a pair
+            return float(naming(mechanism).set_variance(1, share / 2))
 
         def spread(size: int, part: float) -> float:
             return _sampling_factor(question) * float(naming(mechanism).set_variance(size, part) + part * (1 - part))

@@ -143,8 +143,10 @@ class CountRelease:
     @property
     def estimates(self) -> Estimates:
         """The input of a compiled plan: all numbers are floats, so that it is compiled once."""
-        radius, noise = Radius(*map(float, self.radius)), Noise(*map(float, self.noise))
-        return Estimates(self.counts, radius, noise, float(self.users))
+        radius, noise, counts = Radius(*map(float, self.radius)), Noise(*map(float, self.noise)), self.counts
+        if not counts.transitions.size:  # of a single step: plans have room for next states
+            counts = counts._replace(transitions=np.zeros((*counts.visits.shape, self.question.spec.states)))
+        return Estimates(counts, radius, noise, float(self.users))
 
     def to_bytes(self) -> bytes:
         """Versioned bytes, from which `release_bytes.from_bytes` makes it again."""

@@ -19,7 +19,8 @@ from ...mechanisms.tree import TreeCounter
 from ...privacy import Act, Guarantee
 from ...privacy.guarantee import JOINT
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, check_noise
-from ..kinds import CountQuestion, counts
+from ..kinds import CountQuestion, bandit, counts
+from ..kinds.bandit import BanditQuestion
 from ..kinds.budgeted import BudgetedQuestion
 from ..kinds.counts import average_visits
 from ..kinds.kind import DesignMaker
@@ -44,11 +45,12 @@ def design_joint(request: Request) -> Design:
     if name != AUTO:
         validation.choice("mechanism", name, MECHANISMS)
     if request.calibration == TIGHT:
-        form: Any = tight_form(request.question, name)
+        single = request.question.kind == bandit.KIND
+        form: Any = request.question if single else tight_form(request.question, name)
         if name == AUTO:
             plain = request.schedule.releases * form.cells <= PLAIN_TOEPLITZ
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
-        form, remarks = budgeted_form(form, name != "tree-laplace", request)
+        form, remarks = (form, ()) if single else budgeted_form(form, name != "tree-laplace", request)
         return request.design(form, Act(_counter(name, form, request), form.price()), remarks=remarks)
     if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
         name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
@@ -64,12 +66,13 @@ def first_batch(question: CountQuestion, promise: Guarantee) -> int:
 
     Their visits of it, H/(S A) each (1/(S A) a step), then equal the noise of one count after 200 releases.
     """
-    form: Any = question.tight()
-    spec = form.spec
+    spec = question.spec
+    single = spec.horizon == 1
+    form: Any = BanditQuestion.of(spec) if single else question.tight()
     if promise.pure:
         noise = math.sqrt(2) * 8 * form.price().l1 / promise.pure_epsilon()
     else:
-        if spec.dynamics == STATIONARY:
+        if spec.dynamics == STATIONARY and not single:
             budgeted = BudgetedQuestion.of(form)
             form = budgeted if budgeted.price().l2 < form.price().l2 else form
         noise = form.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))
@@ -144,8 +147,8 @@ class JointTrust(CountedTrust):
     mechanisms = MECHANISMS
 
     def designers(self) -> Mapping[str, DesignMaker]:
-        """Counts, under a continual counter."""
-        return {counts.KIND: design_joint}
+        """Counts, of whole episodes or of a single step, under a continual counter."""
+        return {counts.KIND: design_joint, bandit.KIND: design_joint}
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
         """Those of the question, that batches are public, and that the curator tells nobody."""
