@@ -63,14 +63,14 @@ def request_for(
     when = schedule or schedule_for(promise, calibration, question.spec, users, mixing, scouts)
     able = abilities(promise.trust, ANY if others.get("budget") else devices)  # no page counts under a budget
     if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):
-        question = asked_for(question, promise, devices)
+        question = asked_for(question, promise)
     return Request(question, promise, when, calibration, mechanism, mixing=mixing, able=able, **others)
 
 
-def asked_for(question: Any, promise: Guarantee, devices: str = BROWSERS) -> Any:
+def asked_for(question: Any, promise: Guarantee) -> Any:
     """What people are asked where a learner asks for counts: of a single step, which nothing follows, no transition."""
     single = question.kind == counts.KIND and question.spec.horizon == 1
-    able = promise.trust == JOINT or (promise.trust == LOCAL and (promise.rho is None or devices == ANY))
+    able = promise.trust == JOINT or (promise.trust == LOCAL and promise.rho is None)
     if not (single and able and promise.private):
         return question
     return BanditQuestion(question.having(parts=SINGLE_STEP, last=DROPPED, expected=None))

@@ -219,6 +219,7 @@ def _question(fields: tuple[Any, ...], rng: np.random.Generator) -> dict[str, An
 CATEGORIES = [
     (StepQuestion, Spec(3, 2, 4), "counted", "reward"),
     (StepQuestion, Spec(2, 3, 5, "per-step"), "end", "cost"),
+    (StepQuestion, Spec(3, 4, 1), "dropped", "reward"),
     (AskedQuestion, Spec(3, 2, 6), "counted", "reward"),
     (AskedQuestion, Spec(2, 2, 5), "end", "cost"),
     (AskedQuestion, Spec(2, 2, 4, "per-step"), "end", "reward"),
@@ -230,7 +231,8 @@ def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
     """Of every sampled step, or of every asked pair, of episodes of every length."""
     rows = []
     for kind, spec, last, objective in CATEGORIES:
-        question = kind(CountQuestion(spec, ("centred", "transitions"), last, 1, objective))
+        parts = ("centred", "halves" if last == "dropped" else "transitions")
+        question = kind(CountQuestion(spec, parts, last, 1, objective))
         results = []
         for steps in range(spec.horizon + 1):
             trajectory, levels = walk(question.counts, rng, steps)
@@ -249,7 +251,7 @@ def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
                 },
                 "question": {
                     "kind": question.kind,
-                    "parts": ["centred", "transitions"],
+                    "parts": list(parts),
                     "last": last,
                     "levels": 1,
                     "objective": objective,

@@ -106,7 +106,9 @@ def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np
     if step >= trajectory.steps:
         return int(np.prod(shape))
     last = step + 1 == trajectory.steps
-    following = spec.states if last and question.last == END else trajectory.states[step + 1] if question.followed else 0
+    following = (
+        spec.states if last and question.last == END else trajectory.states[step + 1] if question.followed else 0
+    )
     bit = int(levels[step]) if question.objective == "reward" else 1 - int(levels[step])
     return int(np.ravel_multi_index((trajectory.states[step], trajectory.actions[step], following, bit), shape))
 

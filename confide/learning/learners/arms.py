@@ -1,8 +1,9 @@
 """Bandits' own algorithms, for a single step with contexts: what ours is compared with there.
 
 `thompson`: private Thompson sampling. Mishra and Thakurta (2015), "(Nearly) Optimal Differentially Private Stochastic Multi-Arm
-Bandits"; Hu and Hegde (2022), "Near-Optimal Thompson Sampling-based Algorithms for Differentially Private Stochastic Bandits". After
-every release each arm's mean is drawn once from its posterior, whose variance has that of the noise added, and the best is taken.
+Bandits"; Hu and Hegde (2022), "Near-Optimal Thompson Sampling-based Algorithms for Differentially Private Stochastic
+Bandits". After every release each arm's mean is drawn once from its posterior, whose variance has that of the noise added, and the
+best is taken.
 `elimination`: private successive elimination. Sajed and Sheffet (2019), "An Optimal Private Stochastic-MAB Algorithm Based on an
 Optimal Private Stopping Rule"; under local privacy Ren, Zhou, Liu and Shroff (2020), "Multi-Armed Bandits with Local Differential
 Privacy"; under shuffling, where the noise is a binomial blanket, Tenenbaum, Kaplan, Mansour and Stemmer (2021), "Differentially

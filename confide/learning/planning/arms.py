@@ -4,14 +4,14 @@ Nothing follows a single step, so all that is asked is which context (state) a p
 paid. After every release, for the people who came since the one before, m of them:
 
 1. **The law of contexts** is estimated once, from all arms together: d(s) is the share of visits of s, with variance
-   A V/n^2 + 1/(S n) after n people, V that of the noise of a pair's visits; it is shrunk towards 1/S, from which it differs by about
-   as much.
+   A V/n^2 + 1/(S n) after n people, V that of the noise of a pair's visits; it is shrunk towards 1/S, from which it differs by
+   about as much.
 2. **Who says something about an arm** are those who were sent to it: a share p of the m, which is public. Where noise is people's
    own their sums get the weight u = x/(C + x/4), with x = m p d and C the variance of the noise in their centred rewards, so that
    those who never were there add nothing; a curator's noise does not grow with people, and all have the weight 1.
 3. **Visits** are expected to be d times the sum of u m p. What was counted of them moves that as far as its noise allows.
-4. A mean reward is 1/2 + R/N with the error e^2 = (var R + (R/N)^2 var N + L r (1-r) sum u^2 x)/N^2, L being by how much the luck of
-   those who were heard exceeds everybody's. With a prior of mean 1/2 and variance t^2 = 1/12 it becomes Gaussian of mean
+4. A mean reward is 1/2 + R/N with the error e^2 = (var R + (R/N)^2 var N + L r (1-r) sum u^2 x)/N^2, L being by how much the luck
+   of those who were heard exceeds everybody's. With a prior of mean 1/2 and variance t^2 = 1/12 it becomes Gaussian of mean
    w r + (1-w)/2 and variance w e^2, w = t^2/(t^2 + e^2).
 5. Each arm draws from that, its spread times c, and the best is taken.
 """

@@ -92,10 +92,9 @@ class BanditKind(EncodedKind[BanditQuestion]):
 
     name = KIND
     answered = by_trust(
-        local=("laplace", "gaussian"),
-        joint=("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz"), central=("laplace", "gaussian"),
+        joint=("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz"),
+        central=("laplace", "gaussian"),
     )
-    unknown_in_pages = ("local",)
 
     def read(self, data: bytes) -> BanditQuestion:
         """The question that wrote these bytes: those of its counts."""

@@ -136,8 +136,8 @@ class BitKind(EncodedKind[BitQuestion]):
         return COUNTS.backup_variance(question.counts, mechanism)
 
     def signal(self, question: BitQuestion) -> tuple[int, float]:
-        """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
-        return 3, average_visits(question.spec)
+        """Transitions, or visits of a single step; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
+        return 3 if question.counts.transition_steps else 0, average_visits(question.spec)
 
 
 BITS = register(BitKind())

@@ -57,7 +57,9 @@ class CategoryQuestion(EncodedCounts):
                 "category-reward-bits", "A category tells a reward in one bit. Use one reward bit, or whole episodes."
             )
         single = self.counts.parts == SINGLE_STEP  # after which there is no next state to be known
-        if self.counts.last == DROPPED and not single:  # a device that does not know it could not answer, and silence tells
+        if (
+            self.counts.last == DROPPED and not single
+        ):  # a device that does not know it could not answer, and silence tells
             raise InvalidInput(
                 "category-next-state",
                 "A category tells the next state, or that there is none. Ask with last='end' or 'counted'.",

@@ -7,7 +7,7 @@ state and reward bit, or `absent` if the episode was shorter. Which step was dra
 category. The step is drawn whatever the episode, so it may be the same for two people; then their vectors differ in two
 cells by one, at most. A mechanism for categories (`mechanisms.unary`) hides any two of them equally well.
 
-**A single step** (H = 1) is followed by nothing, so a category is context, action and reward bit: 2 S A + 1 of them, not 2 S^2 A + 1.
+**A single step** (H = 1) is followed by nothing, so a category is context, action and reward bit: 2 S A + 1 of them.
 """
 
 from __future__ import annotations

@@ -32,8 +32,6 @@ ASKED = "asked-"
 """The prefix of a mechanism's name if devices are asked about a pair, not about a step."""
 CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
 MECHANISMS = LocalTrust.mechanisms
-SINGLE = (*ENCODINGS, "laplace", "gaussian")
-"""The mechanisms by which a single step is told of."""
 MOST_NAMED = 1 << 14
 """`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
 
@@ -68,17 +66,13 @@ def design_local(request: Request) -> Design:
 
 
 def design_single(request: Request) -> Design:
-    """The design of a single step: context, action and reward as one category, or with noise on two cells a pair."""
-    name, promise, question = request.mechanism, request.promise, request.question
-    names = SINGLE if name == AUTO else (validation.choice("mechanism", name, SINGLE),)
-    options: list[tuple[Any, Randomizer]] = []
-    for each in names:
-        if name != AUTO or _worth_trying(each, promise):
-            form = question if each not in ENCODINGS else StepQuestion(question.counts.having(levels=1))
-            options.append((form, calibrated(each, form, promise)))
-    if name == AUTO:
-        options = [option for option in options if request.can(*option) and not _slow(option[1])]
-    form, mechanism = min(options, key=lambda option: find(option[0].kind).backup_variance(*option))
+    """The design of a single step: context, action and reward as one category."""
+    form = StepQuestion(request.question.counts.having(levels=1))
+    names = ENCODINGS if request.mechanism == AUTO else (validation.choice("mechanism", request.mechanism, ENCODINGS),)
+    options = [calibrated(name, form, request.promise) for name in names]
+    if request.mechanism == AUTO:
+        options = [option for option in options if request.can(form, option) and not _slow(option)]
+    mechanism = min(options, key=lambda option: find(form.kind).backup_variance(form, option))
     return request.design(form, Act(mechanism, form.price()), remarks=form.remarks)
 
 

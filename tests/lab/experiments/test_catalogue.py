@@ -37,6 +37,7 @@ EXPECTED = {
     "ours/worlds",
     "ours/cost-of-privacy",
     "ours/rivals",
+    "ours/bandits",
     "ours/claimed-and-true",
     "ours/joint-riverswim",
     "ours/local-riverswim",
