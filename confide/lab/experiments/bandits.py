@@ -87,7 +87,7 @@ def parts() -> tuple[BanditRuns, ...]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class BanditCell:
     """The three sides of a cell, and which of the rivals lost less."""
 
     name: str
@@ -106,12 +106,12 @@ class Cell:
         return np.asarray((self.ours.rows[:runs, 1] > WRONG) & (self.better.rows[:runs, 1] <= WRONG))
 
 
-def cells_of(results: Sequence[PartResult]) -> list[Cell]:
+def cells_of(results: Sequence[PartResult]) -> list[BanditCell]:
     """The cells all of whose sides were run."""
     found = {result.label: result for result in results}
     names = dict.fromkeys(label.rpartition(": ")[0] for label in found)
     sides = {name: [found.get(f"{name}: {side}") for side in SIDES] for name in names}
-    return [Cell(name, each[0], (each[1], each[2])) for name, each in sides.items() if all(each)]  # type: ignore[arg-type]
+    return [BanditCell(name, each[0], (each[1], each[2])) for name, each in sides.items() if all(each)]  # type: ignore[arg-type]
 
 
 def _regret(result: PartResult) -> PartResult:
