@@ -15,7 +15,7 @@ import numpy as np
 
 import confide as cf
 from confide.lab.environments import clinic
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from confide.learning.planning import optimal_value, policy_value
 
 PATIENTS, HORIZON = 5000, 8

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from confide.lab.environments import make
 from confide.lab.simulation.offline import practice_of
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from examples.answering import answer
 
 HORIZON = 20

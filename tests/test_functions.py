@@ -27,7 +27,7 @@ MANY = {
             "analysis/fitting/forecast.py forecast",
             "mdp/knowledge.py Knowledge.declared",
             "analysis/reporting/figures.py regret_figure",
-            "analysis/reporting/ratio_figure.py ratio_figure",
+            "analysis/reporting/figures.py ratio_figure",
             "lab/simulation/offline.py prepare_offline",
             "lab/simulation/offline_linear.py simulate_linear",
             "lab/simulation/simulate.py simulate",

@@ -22,8 +22,6 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(
         (
             "data/trajectories/hashing",
-            "lab/simulation/asked",
-            "lab/simulation/shuffled",
             "mechanisms/buffers",
             "mechanisms/convolution",
             "mechanisms/sampler",
@@ -38,11 +36,8 @@ REASONS: dict[str, str] = {
             "data/statistics/keeping",
             "data/statistics/weighing",
             "learning/planning/shrinkage",
-            "mdp/reach",
-            "mechanisms/lying",
             "mechanisms/plain",
             "mechanisms/wide",
-            "privacy/tables",
             "service/dashboard/worth",
             "service/intermediary/leasing",
             "service/intermediary/sealing",
@@ -55,17 +50,13 @@ REASONS: dict[str, str] = {
             "lab/experiments/ldp_obi_bounds",
             "lab/experiments/ldp_obi_noise",
             "lab/experiments/offline",
-            "lab/experiments/offline_seen",
             "lab/experiments/online",
-            "lab/experiments/tuning",
             "lab/experiments/vtr",
-            "lab/experiments/world_words",
         ),
         PAPER,
     ),
     **dict.fromkeys(
         (
-            "analysis/results/arrays",
             "analysis/results/card",
             "data/trajectories/texts",
             "protocol/design_bytes",
@@ -80,7 +71,7 @@ REASONS: dict[str, str] = {
         ),
         FORMAT,
     ),
-    **dict.fromkeys(("lab/audit/alone", "lab/audit/browsers", "lab/audit/claims", "lab/audit/judges"), ATTACK),
+    **dict.fromkeys(("lab/audit/alone", "lab/audit/browsers", "lab/audit/judges"), ATTACK),
     **dict.fromkeys(
         (
             "lab/simulation/mixtures",
@@ -92,19 +83,16 @@ REASONS: dict[str, str] = {
     ),
     **dict.fromkeys(("data/statistics/mixture", "protocol/trusts/local"), KIND),
     **dict.fromkeys(("data/privatizers/gram", "data/privatizers/returns"), CURATOR),
-    **dict.fromkeys(("cli/dataset", "cli/fit", "cli/grid", "cli/kit", "cli/known", "cli/offline"), COMMAND),
+    **dict.fromkeys(("cli/dataset", "cli/fit", "cli/grid", "cli/kit", "cli/service", "cli/offline"), COMMAND),
     **dict.fromkeys(
         (
             "analysis/fitting/fingerprints",
-            "analysis/reporting/policy_section",
-            "cli/audit_rows",
             "data/trajectories/documents",
             "data/trajectories/flags",
             "data/trajectories/order",
             "data/trajectories/sorting",
             "data/trajectories/text_order",
             "lab/staging/processes",
-            "lab/staging/witnessing",
             "service/collector/alarms",
             "service/collector/intake",
             "service/collector/promises",

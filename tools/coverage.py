@@ -37,7 +37,7 @@ from confide.analysis.fitting.linear_learning import linear_result
 from confide.analysis.fitting.plan import CountPlan
 from confide.data.trajectories import Dataset, read
 from confide.lab.simulation.offline import practice_of
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from confide.learning.learners.apvi import Apvi, OfflinePlan
 from confide.learning.learners.vapvi import vapvi
 from confide.learning.planning.evaluation import policy_value

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.data.trajectories import Dataset, read
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from confide.mdp import Model, Policy
 
 FIRST_WORLD = 70_000

@@ -25,7 +25,7 @@ from confide.data.trajectories.trajectory import Trajectory
 from confide.lab.environments import linear_mdp, make
 from confide.lab.simulation import simulate
 from confide.lab.simulation.offline import known_model, practice_of
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from confide.mdp import Spec
 from confide.privacy import Ledger, Schedule
 from confide.protocol.design import Request

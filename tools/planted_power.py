@@ -77,7 +77,7 @@ MUTANTS = (
     ),
     Mutant(
         "a fit forgets the range when it is loaded",
-        "analysis/results/arrays.py",
+        "analysis/results/fit.py",
         '        tables["returns"] = np.array(knowledge.returns)\n',
         "        pass\n",
         (f"{RANGE}::test_a_fit_keeps_the_range_in_all_that_it_writes",),

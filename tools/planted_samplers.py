@@ -133,7 +133,7 @@ OF_DEVICES = (
     ),
     Mutant(
         "a subset's other categories are the next ones",
-        "mechanisms/subsets.py",
+        "mechanisms/unary.py",
         "            return np.asarray(order[among - size :])\n",
         "            return np.asarray((int(order[0]) + np.arange(size)) % among)\n",
         (f"{SAMPLERS}::test_every_set_of_others_is_as_likely_as_any",),
@@ -157,7 +157,7 @@ OF_DEVICES = (
     ),
     Mutant(
         "lies are drawn for twice the epsilon",
-        "mechanisms/lying.py",
+        "mechanisms/plain.py",
         "decimal.Decimal(epsilon).copy_negate()",
         "decimal.Decimal(2 * epsilon).copy_negate()",
         told("k-ary"),

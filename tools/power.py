@@ -20,7 +20,7 @@ from confide.analysis.fitting.plan import COUNTS, together_read
 from confide.analysis.fitting.power import CHANCE, Rehearsal
 from confide.data.trajectories import Dataset, read
 from confide.lab.simulation.offline import practice_of
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from confide.learning.learners.apvi import Apvi
 from confide.learning.planning.evaluation import optimal, policy_value
 from confide.mdp import Model, Policy

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.lab.experiments import ldp_obi, offline
-from confide.lab.experiments.tuning import Tuned, read_tuning
+from confide.lab.experiments.sides import Tuned, read_tuning
 
 TABLE = Path(__file__).parent.parent / "docs" / "reproductions" / "tuning.json"
 WORLDS = 30

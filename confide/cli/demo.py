@@ -67,7 +67,7 @@ def _records(folder: Path) -> None:
     from ..data.trajectories import read
     from ..lab.environments import clinic, make
     from ..lab.simulation.offline import known_model
-    from ..lab.simulation.offline_records import draw_records
+    from ..lab.simulation.offline_log import draw_records
     from ..learning.planning import policy_value
 
     click.echo(f"\n2. A clinic learns from its own records: {PATIENTS:,} patients, {VISITS} visits each, rho 0.1.\n")

@@ -14,7 +14,7 @@ from .output import emit, plain_number, table
 from .progress import working
 
 if TYPE_CHECKING:
-    from ..lab.simulation.offline_run import OfflineEvaluation, OfflineRun
+    from ..lab.simulation.offline import OfflineEvaluation, OfflineRun
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")

@@ -109,7 +109,7 @@ class SecureNoise:
 
     def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
         """True with exactly the probability others/(within e^epsilon + others), which no float is."""
-        from .lying import lies
+        from .plain import lies
 
         odds = Fraction(integer("others", others, 1), integer("within", within, 1))
         epsilon, dimensions = positive("epsilon", epsilon), _dimensions(shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiled import compiled
-from .subsets import Integers
+from .unary import Integers
 
 
 @compiled

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from confide.cli import run
 from confide.lab.environments import clinic
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 
 DOCS = Path(__file__).parents[2] / "docs"
 VISITS = 8

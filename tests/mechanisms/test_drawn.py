@@ -11,9 +11,8 @@ from scipy.stats import binom
 from confide.mechanisms.noise import PLAIN_CELLS, SecureNoise, curator_noise, device_noise
 from confide.mechanisms.plain import Bits
 from confide.mechanisms.randomized_response import RandomizedResponse
-from confide.mechanisms.subsets import any_subset
 from confide.mechanisms.symmetric import SymmetricGaussian
-from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
+from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep, any_subset
 
 from .laws import Integers, assert_law, binned, folded, looks_like, noise_law
 

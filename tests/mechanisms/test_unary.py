@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest, chi2_contingency
 
 from confide.errors import InvalidInput, UnknownName
-from confide.mechanisms.lying import enclosure, lies
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
+from confide.mechanisms.plain import enclosure, lies
 from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Pure, Sensitivity
 

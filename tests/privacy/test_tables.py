@@ -10,8 +10,7 @@ from scipy import special, stats
 
 from confide.privacy import conversion, shuffling
 from confide.privacy.quantiles import chi_square_radius, normal_cdf, normal_quantile
-from confide.privacy.shuffling import LEFT_OUT, ShuffledCrowd
-from confide.privacy.tables import LossTable, convolved
+from confide.privacy.shuffling import LEFT_OUT, LossTable, ShuffledCrowd, convolved
 from confide.protocol.trusts.mixing import people_in_sum
 
 

@@ -1,4 +1,15 @@
-"""Curves as pictures: one line for the mean over seeds, a band from the lowest to the highest, a name at its end."""
+"""Curves as pictures: one line for the mean over seeds, a band from the lowest to the highest, a name at its end.
+
+Numbers beside each other: one row each, a dot with its interval, and a line to compare them with.
+
+Distributions of ratios: a strip of dots for each, and the geometric mean of the strip.
+
+Values over the number of people: one line for the mean over seeds, a band from the lowest to the highest.
+
+One number against another: how regret falls, or rises, as a promise changes.
+
+How often values come out: histograms over each other.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +19,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -256,3 +267,206 @@ def spread(wanted: NDArray[np.float64], heights: NDArray[np.float64]) -> NDArray
     placed = np.empty_like(offset)
     placed[order] = settled.clip(0, max(0.0, 1 - float(size.sum()))) + offset
     return placed
+
+
+Dot: TypeAlias = tuple[str, float, float | None, float | None]
+"""A name, a value, and the ends of its interval, if it has one."""
+
+ROW = 0.34
+"""Inches."""
+
+
+def dress_ratios(figure: Figure, axes: Axes, title: str, caption: str, label: str, at: float) -> None:
+    """Title and caption, one logarithmic axis, and a line at what ratios are compared with."""
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
+    dress(axes, "", "", label, "")
+    figure.text(0.01, 0.005, caption, fontsize=8.5, color="#777777", va="bottom")
+    foot = 0.3 / figure.get_figheight()
+    figure.set_layout_engine("constrained", rect=(0, foot, 1, 1 - foot))
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color=FAINT, linewidth=0.8)
+    axes.set_xscale("log")
+    axes.axvline(at, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+
+
+def ratio_figure(
+    dots: Sequence[Dot], path: str | Path, title: str, caption: str, label: str, *, at: float = 1.0, better: str = ""
+) -> Path:
+    """Draw values on a logarithmic axis; those on the better side of `at` ("below", "above" or neither) in blue."""
+    target = check_picture(path)
+    if not dots:
+        raise InvalidInput("picture-no-row", "A picture needs at least one row. Got none.")
+    with sheet(target, max(2.4, 1.3 + ROW * len(dots))) as (figure, axes):
+        dress_ratios(figure, axes, title, caption, label, at)
+        for place, (_, value, low, high) in enumerate(dots):
+            good = not better or (value <= 1.0001 * at if better == "below" else value >= 0.9999 * at)
+            colour = COLOURS[0] if good else COLOURS[1]
+            if low is not None and high is not None:
+                axes.plot([low, high], [place, place], color=colour, linewidth=2, alpha=0.5)
+            axes.plot([value], [place], marker="o", color=colour)
+            axes.annotate(f"{value:.3g}", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8)
+        axes.margins(x=0.12)
+        axes.set_yticks(range(len(dots)), [name for name, *_ in dots])
+        axes.set_ylim(len(dots) - 0.4, -0.7)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    return target
+
+
+STRIP = 0.9
+"""Inches."""
+
+
+class Strip(NamedTuple):
+    """A name, dots with their intervals, and a mean to mark."""
+
+    name: str
+    dots: Sequence[Dot]
+    mean: float
+
+
+def strip_figure(strips: Sequence[Strip], path: str | Path, title: str, caption: str, label: str) -> Path:
+    """Draw strips on one logarithmic axis; dots whose whole interval is above 1 have another colour."""
+    target = check_picture(path)
+    if not strips or not all(strip.dots for strip in strips):
+        raise InvalidInput(
+            "picture-no-strip", "A picture needs at least one strip, and each at least one dot. Got none."
+        )
+    with sheet(target, 1.5 + STRIP * len(strips)) as (figure, axes):
+        dress_ratios(figure, axes, title, caption, label, 1.0)
+        for place, strip in enumerate(strips):
+            for number, (_, value, low, _) in enumerate(sorted(strip.dots, key=lambda dot: dot[1])):
+                offset = 0.5 * (number / max(1, len(strip.dots) - 1) - 0.5)
+                axes.plot(
+                    [value], [place + offset], marker="o", color=COLOURS[int(low is not None and low > 1)], alpha=0.75
+                )
+            axes.plot([strip.mean, strip.mean], [place - 0.38, place + 0.38], color=INK, linewidth=2)
+            axes.annotate(
+                f"{strip.mean:.2g}",
+                (strip.mean, place - 0.38),
+                (0, 2),
+                textcoords="offset points",
+                ha="center",
+                fontsize=9,
+            )
+        axes.margins(x=0.1)
+        axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
+        axes.set_ylim(len(strips) - 0.4, -0.7)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    return target
+
+
+def value_figure(
+    curves: Sequence[NamedCurve],
+    path: str | Path,
+    title: str,
+    measure: str,
+    lines: Sequence[tuple[str, float]] = (),
+    *,
+    log_y: bool = False,
+) -> Path:
+    """Draw curves (name, people (C,), rows (seeds, C)) and horizontal lines to compare them with, into a PNG or SVG."""
+    target = check_picture(path)
+    check_curves(curves)
+    with sheet(target) as (_, axes):
+        several = max(len(np.atleast_2d(rows)) for _, _, rows in curves) > 1
+        caption = "line: mean over seeds; band: from the lowest to the highest" if several else ""
+        dress(axes, title, caption, "people", measure)
+        axes.set_xscale("log")
+        if log_y:
+            axes.set_yscale("log", nonpositive="mask")
+        for index, (name, people, rows) in enumerate(curves):
+            x, y = np.asarray(people, dtype=np.float64), np.atleast_2d(np.asarray(rows, dtype=np.float64))
+            style = style_of(index)
+            axes.plot(x, y.mean(axis=0), marker="o", markersize=3.5, linewidth=1.8, label=name, **style)
+            if len(y) > 1:
+                axes.fill_between(x, y.min(axis=0), y.max(axis=0), alpha=0.15, linewidth=0, color=style["color"])
+        for name, value in lines:
+            axes.axhline(value, color="#888888", linewidth=1, linestyle=(0, (4, 3)))
+            axes.annotate(
+                name,
+                (0.995, value),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                color="#666666",
+                fontsize=8.5,
+            )
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
+    return target
+
+
+Series: TypeAlias = tuple[str, ArrayLike, ArrayLike]
+"""A name, values on the x axis (P,), and one row a seed, (seeds, P)."""
+
+Level: TypeAlias = tuple[str, ArrayLike]
+"""A name and one value a seed, (seeds,): what does not depend on the x axis."""
+
+
+def tradeoff_figure(
+    series: Sequence[Series],
+    levels: Sequence[Level],
+    path: str | Path,
+    title: str,
+    x_label: str,
+    y_label: str,
+) -> Path:
+    """Draw series as lines through points, levels as dashed lines, on logarithmic axes, into a PNG or SVG file."""
+    target = check_picture(path)
+    if not series:
+        raise InvalidInput("picture-no-series", "A picture needs at least one series. Got none.")
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    with sheet(target) as (_, axes):
+        caption = "points: mean over seeds; bars and bands: from the lowest to the highest"
+        dress(axes, title, caption, x_label, y_label)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for index, (name, places, rows) in enumerate(series):
+            x, y, style = np.asarray(places, dtype=np.float64), np.atleast_2d(rows), style_of(index)
+            mean = y.mean(axis=0)
+            axes.errorbar(
+                x,
+                mean,
+                np.maximum((mean - y.min(axis=0), y.max(axis=0) - mean), 0),
+                marker="o",
+                capsize=2,
+                label=name,
+                **style,
+            )
+        for name, values in levels:
+            seen = np.asarray(values, dtype=np.float64)
+            axes.axhspan(seen.min(), seen.max(), color=INK, alpha=0.1, linewidth=0)
+            axes.axhline(seen.mean(), color=INK, linestyle=(0, (4, 3)), linewidth=1)
+            axes.annotate(
+                name, (1, seen.mean()), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", color=INK
+            )
+        axes.xaxis.set_minor_locator(NullLocator())
+        low, high = axes.get_xlim()
+        if high / low < 1e3:  # within a few decades numbers between powers of ten help
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
+    return target
+
+
+Sample: TypeAlias = tuple[str, ArrayLike]
+"""A name and values, (n,)."""
+
+BINS = 40
+
+
+def histogram_figure(samples: Sequence[Sample], path: str | Path, title: str, caption: str, label: str) -> Path:
+    """Draw the density of each sample, on a logarithmic axis since spreads may differ much, into a PNG or SVG file."""
+    target = check_picture(path)
+    if not samples:
+        raise InvalidInput("picture-no-sample", "A picture needs at least one sample. Got none.")
+    with sheet(target) as (_, axes):
+        dress(axes, title, caption, label, "density")
+        axes.set_yscale("log")
+        for index, (name, values) in enumerate(samples):
+            seen = np.asarray(values, dtype=np.float64)
+            colour = style_of(index)["color"]
+            axes.hist(seen, BINS, density=True, color=colour, alpha=0.3, label=name)
+            axes.hist(seen, BINS, density=True, color=colour, histtype="step", linewidth=1.5)
+        axes.legend(frameon=False, labelcolor=INK)
+    return target

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.reporting.value_figure import value_figure
+from ...analysis.reporting.figures import value_figure
 from ...data.privatizers import open_book
 from ...privacy import Guarantee, Joint, Local, NoPrivacy
 from ...protocol.papers import POOLED, printed_radii
@@ -22,11 +22,10 @@ from ..environments.lower_bound import shortest_horizon, tree_depth
 from ..simulation import prepare
 from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
-from .curve import Curve, Sweep
+from .curve import REFERENCE, Curve, Sweep, reference_of
 from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .part import PartResult, in_words
-from .reference import REFERENCE, reference_of
 from .view import Over, surely_less
 
 PRINTED: dict[str, Json] = {"calibration": "paper", "mechanism": "laplace", "horizon": 2}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._version import __version__
-from ...analysis.reporting.gallery import ExperimentText, GalleryEntry, experiment_page, gallery_page
+from ...analysis.reporting.pages import ExperimentText, GalleryEntry, experiment_page, gallery_page
 from ...analysis.results.folder import complete_folder
 from .experiment import Experiment, TableRow
 from .part import PAPER, QUICK, PartResult

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...analysis.reporting.figures import tradeoff_figure
 from ...analysis.reporting.intervals import mean_interval
-from ...analysis.reporting.tradeoff import tradeoff_figure
 from ...mdp import Spec
 from ...privacy import Joint, Local, Shuffle
 from ...protocol.kinds import CountQuestion, StepQuestion

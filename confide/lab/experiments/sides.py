@@ -5,22 +5,76 @@ best of them inside the grid that was tried. A side of ours with default setting
 ones: that is to its disadvantage. Tuned sides under one budget must keep the same true guarantee. `faults` says where a page
 departs from this, `EXCEPTIONS` why it may; a test holds the two against each other, so that an unknown fault, and an exception
 that is no longer needed, stop the build.
+
+Constants that were tuned: which grids were tried, on which seeds, and that the best of each lies inside its grid.
+
+What was measured stands in `docs/reproductions/tuning.json`, written by `python -m tools.tuning`; a test compares the choices
+in the code with it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
+from itertools import product
+from pathlib import Path
 from typing import Any
 
-from .curve import Curve
+import numpy as np
+
+from .curve import Best, Curve
 from .experiment import Experiment
 from .instances import Instances
 from .offline import OfflineCurve
 from .part import PartResult
-from .reference import Best
-from .tuning import Tuned
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A side that was tuned: the axes of its grid by name, the mean loss at each point, and the root of the seeds."""
+
+    axes: Mapping[str, tuple[float, ...]]
+    losses: tuple[float, ...]
+    root: int
+
+    @property
+    def points(self) -> list[tuple[float, ...]]:
+        """The points of the grid, in the order of the losses."""
+        return list(product(*self.axes.values()))
+
+    @property
+    def best(self) -> tuple[float, ...]:
+        """The point of least mean loss; of equal ones, the one with the largest constants."""
+        losses = np.array(self.losses)
+        level = np.flatnonzero(losses <= losses.min() * (1 + 1e-12))
+        return max(self.points[index] for index in level)
+
+    def at_an_edge(self) -> list[str]:
+        """The axes on which the best point is the first or the last value; 0, the least a constant can be, is no edge."""
+        return [
+            name
+            for name, value, values in zip(self.axes, self.best, self.axes.values(), strict=True)
+            if value == max(values) or (value == min(values) and value != 0)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The tuning as plain values."""
+        return {"axes": dict(self.axes), "losses": [float(f"{loss:.6g}") for loss in self.losses], "root": self.root}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Tuned:
+        """The tuning that `as_json` wrote down."""
+        axes = {name: tuple(values) for name, values in document["axes"].items()}
+        return cls(axes, tuple(document["losses"]), document["root"])
+
+
+def read_tuning(path: Path) -> dict[str, Tuned]:
+    """Everything that was tuned, by the name of the side."""
+    return {name: Tuned.from_json(document) for name, document in json.loads(path.read_text(encoding="utf-8")).items()}
+
 
 AS_PRINTED, TUNED, DEFAULT, NONE = "as printed", "tuned", "default settings", "no constants"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...analysis.reporting.ratio_figure import Dot, ratio_figure
+from ...analysis.reporting.figures import Dot, ratio_figure
 from ...protocol.verdicts import COLUMNS, Verdict, cells
 from .experiment import Experiment
 from .facts import Facts

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...analysis.reporting.figures import regret_figure
-from ...analysis.reporting.histogram import histogram_figure
+from ...analysis.reporting.figures import (
+    Dot,
+    histogram_figure,
+    ratio_figure,
+    regret_figure,
+    tradeoff_figure,
+    value_figure,
+)
 from ...analysis.reporting.intervals import NAME, SeedInterval, mean_interval, power_interval, ratio_interval
-from ...analysis.reporting.ratio_figure import Dot, ratio_figure
-from ...analysis.reporting.tradeoff import tradeoff_figure
-from ...analysis.reporting.value_figure import value_figure
 from .part import PartResult
 from .terms import Terms, fitted, power_misfit
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...analysis.reporting.figures import Strip, strip_figure
 from ...analysis.reporting.intervals import DASH, SeedInterval, ratio_interval
-from ...analysis.reporting.strip_figure import Strip, strip_figure
 from ...protocol.papers import POOLED
 from .part import PartResult
 

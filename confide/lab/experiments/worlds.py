@@ -5,12 +5,21 @@ that very world on other seeds; and the two mixtures of published and our own no
 our policy optimisation, as it comes. Without privacy: ours, and the published one, as printed and at its best; and ours again with
 so many seeds that one bad run in 500 would be seen. Under joint privacy the published algorithm pools counts over steps, which its
 paper counts apart: its labels say so.
+
+The text over many worlds, and one small table, with every number from the results.
+
+Worlds on which constants may be chosen, and worlds on which nothing was ever chosen: two lists without a world in common.
+
+A world of the first list may be looked at as often as one likes. One of the second is run when a result is to be reported, and
+whoever changes a constant because of what was seen there moves it to the first. Horizons are those the worlds are registered
+with, unless a tuning world says otherwise.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,8 +36,8 @@ from ..environments import make
 from ..simulation import prepare, simulate
 from .experiment import Experiment
 from .part import PAPER, PartResult, people_at
-from .world_lists import EVALUATION, family
 from .world_view import (
+    BAD,
     MANY,
     OPEN,
     OUR_NOISE,
@@ -38,11 +47,175 @@ from .world_view import (
     PRINTED,
     SOUND,
     Newcomer,
+    Sides,
+    TableRow,
     Worlds,
+    bad,
+    behind_text,
+    by_promise,
+    geometric,
     named,
+    pooled,
+    ratios,
     split,
+    stuck,
 )
-from .world_words import headline, world_words
+
+EVALUATION = (
+    "random/2x2?seed=17",
+    "random/3x2?seed=12",
+    "random/4x3?seed=13",
+    "random/6x2?seed=14",
+    "random/8x3?seed=15",
+    "random/10x4?seed=16",
+    "chain/4",
+    "chain/5",
+    "chain/6",
+    "chain/8",
+    "grid/2x2",
+    "grid/2x3",
+    "grid/3x3",
+    "grid/3x4",
+    "riverswim/4",
+    "riverswim/7",
+    "riverswim/8",
+    "riverswim/10",
+    "riverswim-inhomogeneous/3",
+    "riverswim-inhomogeneous/4",
+    "riverswim-inhomogeneous/5",
+    "clinic",
+    "gymnasium:FrozenLake-v1",
+    "gymnasium:FrozenLake-v1?is_slippery=false",
+)
+
+TUNING = (
+    ("riverswim/3", 12),
+    ("riverswim/5", 20),
+    ("riverswim/6", 20),
+    ("lower-bound/9x2?episodes=1000", 8),
+    ("random/5x3", 20),
+    *((f"random/2x2?seed={seed}", 2) for seed in range(100, 106)),
+    *((f"random/3x2?seed={seed}", 6) for seed in range(100, 106)),
+    *((f"random/5x3?seed={seed}", 20) for seed in range(100, 106)),
+    *((f"random/8x2?seed={seed}", 10) for seed in range(100, 106)),
+    *((f"random/6x4?seed={seed}", 12) for seed in range(100, 106)),
+    *((f"random/2x2?seed={seed}", 2) for seed in range(8)),
+    ("illness/5x3?seed=1", 8),
+    ("illness/6x2?seed=2", 12),
+    ("illness/7x3?seed=3", 10),
+    ("illness/6x4?seed=4", 6),
+    ("illness/4x3?seed=5", 10),
+    ("illness/8x2?seed=6", 14),
+    *(
+        (f"illness/{size}?seed={seed}", horizon)
+        for first in (20, 26)
+        for seed, (size, horizon) in enumerate(
+            (("6x3", 8), ("5x3", 8), ("7x3", 10), ("4x4", 8), ("6x2", 6), ("5x4", 12)), first
+        )
+    ),
+    ("climb/5?slip=0.2&rest=0.2", 16),
+    ("climb/7?slip=0.15&rest=0.1", 24),
+    ("climb/9?slip=0.1&rest=0.15", 36),
+    ("climb/6?slip=0.1&rest=0.1", 18),
+    ("climb/8?slip=0.2&rest=0.05", 24),
+    ("climb/4?slip=0.3&rest=0.3", 20),
+)
+"""With their horizons."""
+
+
+def family(world: str) -> str:
+    """The family of a world: its name without sizes and options."""
+    return world.partition("?")[0].partition("/")[0].partition(":")[0]
+
+
+HEAD = (
+    "promise",
+    "worlds, people, seeds",
+    "ours / sound at its best scale",
+    "worlds where ours is behind",
+    "stuck runs: ours; sound",
+    "ours / ours without privacy",
+    "policy optimisation / ours",
+)
+
+
+def headline(results: Sequence[PartResult]) -> list[TableRow]:
+    """The rows of the headline, for each promise: what was run, geometric means of ratios, where ours is behind, who is
+    stuck, what privacy costs."""
+    table = by_promise(results)
+    without = {world: sides[OURS] for world, sides in table.get(OPEN, {}).items() if OURS in sides}
+    rows: list[TableRow] = [HEAD]
+    for promise, worlds in table.items():
+        vs_sound = ratios(worlds, OURS, SOUND)
+        if promise == OPEN or not vs_sound:
+            continue
+        known = {world: {**sides, OPEN: without[world]} for world, sides in worlds.items() if world in without}
+        named = pooled(next(sides[SOUND] for sides in worlds.values() if SOUND in sides))
+        rows.append(
+            (
+                promise,
+                _ran([worlds[world] for world in vs_sound]),
+                f"{geometric(vs_sound):.2g}{named}",
+                behind_text(vs_sound, names=True),
+                f"{stuck(worlds, OURS)}; {stuck(worlds, SOUND)}",
+                _mean(known, OURS, OPEN),
+                _mean(worlds, POLICY, OURS),
+            )
+        )
+    return rows
+
+
+def world_words(results: Sequence[PartResult]) -> str:
+    """The text: which worlds were run, and how ours does without privacy."""
+    table = by_promise(results)
+    worlds = list(dict.fromkeys(world for each in table.values() for world in each))
+    sentences = [
+        f"Run were {len(worlds)} of {len(EVALUATION)} worlds, of {len({family(world) for world in worlds})} families."
+    ]
+    for promise, ran in table.items():
+        vs_sound = ratios(ran, OURS, SOUND)
+        if promise != OPEN and vs_sound:
+            sentences.append(
+                f"{promise[0].upper()}{promise[1:]}: {geometric(vs_sound):.2g} times as much, behind in {behind_text(vs_sound)}."
+            )
+        policy = ratios(ran, POLICY, OURS)
+        if policy:
+            sentences.append(
+                f"There policy optimisation, as it comes too, loses {geometric(policy):.2g} times what ours does, in "
+                f"{len(policy)} worlds."
+            )
+    without = table.get(OPEN, {})
+    if ratios(without, OURS, OURS):
+        named = ((SOUND, "UCB-VI at its best scale"), (PRINTED, "UCB-VI as printed"))
+        beside = [f"{_mean(without, OURS, side)} times {name}" for side, name in named if ratios(without, OURS, side)]
+        sentences.append(f"Without privacy: {', '.join([f'{stuck(without, OURS)} runs stuck', *beside])}.")
+    many, runs, largest, where = bad(without)
+    if runs:
+        sentences.append(
+            f"{many} of {runs} runs without privacy lose over {BAD:.0%} of what as many people lose who act at random; the "
+            f"worst loses {largest:.2%}, in {where}."
+        )
+    return " ".join(sentences)
+
+
+def _ran(sides: Sequence[Sides]) -> str:
+    people = {float(side[OURS].x[0]) for side in sides}
+    seeds = {float(len(side[which].rows)) for side in sides for which in (OURS, SOUND)}
+    return f"{len(sides)}, {_numbers(people)}, {_numbers(seeds)}"
+
+
+def _mean(worlds: dict[str, Sides], side: str, other: str) -> str:
+    by_world = ratios(worlds, side, other)
+    return (
+        f"{geometric(by_world):.2g}" + (f" in {len(by_world)}" if len(by_world) < len(worlds) else "")
+        if by_world
+        else "not run"
+    )
+
+
+def _numbers(values: set[float]) -> str:
+    return " or ".join(f"{value:g}" for value in sorted(values))
+
 
 SCALES = tuple(round(10 ** (half / 2), 5) for half in range(-6, 3))
 """10^-3 to 10^1 in half decades."""

@@ -17,8 +17,7 @@ from ...learning.planning.addresses import address_of
 from ...mdp import Model
 from ...protocol.design import Design
 from ...protocol.kinds import asked, bandit, bits, budgeted, counts, step
-from .asked import totals_of
-from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, walk_budgeted
+from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, totals_of, walk_budgeted
 from .setting import Outcome, Setting
 from .streams import streams
 

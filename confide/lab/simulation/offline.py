@@ -2,6 +2,8 @@
 
 What is asked, at which price, and what is learned from it is `fit`'s own plan; only people and noise are simulated: counts are
 drawn, noise is replayable, and what the learned policy is worth is computed exactly.
+
+The results of learning from simulated logs: what was learned, seed by seed, beside what is exactly true.
 """
 
 from __future__ import annotations
@@ -9,9 +11,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import validation
 from ...analysis.fitting.choices import FitChoices
@@ -22,6 +25,7 @@ from ...analysis.fitting.plan import COUNTS, RETURNS, CountPlan, together_read
 from ...data.statistics.counting import DatasetCounts
 from ...errors import InvalidInput
 from ...learning.learners.apvi import Apvi, OfflinePlan
+from ...learning.planning.estimates import Estimate
 from ...learning.planning.evaluation import optimal, policy_value
 from ...mdp import Model, Policy
 from ...mdp.knowledge import Knowledge
@@ -34,13 +38,71 @@ from ...protocol.papers import AUTHORS
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.budgets import ALL, unwalked
 from ...protocol.trusts.central import require_central
+from ...validation import Json
 from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
 from ..environments.registry import resolve
 from .offline_log import SimulatedLog, simulated_data
-from .offline_run import OfflineEvaluation, OfflineRun
 from .setting import as_printed
 from .streams import spawn, streams
+
+
+class OfflineEvaluation(NamedTuple):
+    """What a release alone says of a learned policy: its value, its gain, and the share of states where practice is kept."""
+
+    value: Estimate
+    gain: Estimate
+    practice_share: float
+
+
+@dataclass(frozen=True, eq=False)
+class OfflineRun:
+    """All seeds' results. values: (seeds,), exact. evaluations: (seeds,), where the learner keeps a model of the log."""
+
+    environment: str
+    learner: str
+    users: int
+    values: NDArray[np.float64]
+    optimal_value: float
+    practice_value: float
+    certificate: Certificate
+    seconds: float
+    evaluations: tuple[OfflineEvaluation, ...] = ()
+
+    @property
+    def suboptimality(self) -> NDArray[np.float64]:
+        """(seeds,) how much less than the best, exactly."""
+        return self.optimal_value - self.values
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """(seeds,) estimates of the learned policy's value, from the release alone."""
+        return tuple(evaluation.value for evaluation in self.evaluations)
+
+    @property
+    def gains(self) -> tuple[Estimate, ...]:
+        """(seeds,) estimates of the gain over current practice, from the release alone."""
+        return tuple(evaluation.gain for evaluation in self.evaluations)
+
+    def as_json(self) -> dict[str, Json]:
+        """The machine-readable form."""
+        document: dict[str, Json] = {
+            "environment": self.environment,
+            "learner": self.learner,
+            "users": self.users,
+            "seeds": len(self.values),
+            "value": {"mean": float(self.values.mean()), "each": self.values.tolist()},
+            "optimal_value": self.optimal_value,
+            "practice_value": self.practice_value,
+        }
+        if self.evaluations:
+            document |= {
+                "estimated": [[estimate.value, estimate.low, estimate.high] for estimate in self.estimates],
+                "gain_over_practice": [[estimate.value, estimate.low, estimate.high] for estimate in self.gains],
+                "practice_kept": float(np.mean([evaluation.practice_share for evaluation in self.evaluations])),
+            }
+        return {**document, "seconds": self.seconds, "certificate": self.certificate.as_json()}
+
 
 # The current practice in environments that come with one.
 PRACTICES: dict[str, Callable[[int], Policy]] = {"clinic": small_clinic.practice, "icu-sepsis": sepsis.practice}

@@ -25,9 +25,8 @@ from ...mdp.linear import LinearFeatures
 from ...privacy import Guarantee, NoPrivacy
 from ..environments import Environment, linear_mdp
 from ..environments.registry import resolve
-from .offline import known_model, practice_of
+from .offline import OfflineRun, known_model, practice_of
 from .offline_log import SimulatedLog, simulated_data
-from .offline_run import OfflineRun
 from .streams import spawn, streams
 
 UNITS = Units(0.0, 1.0)

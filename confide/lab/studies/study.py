@@ -20,9 +20,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ...analysis.reporting.comparison import Contrast, contrast, holm
+from ...analysis.reporting.comparison import TEXT, Contrast, RunRow, contrast, holm, run_table
 from ...analysis.reporting.facets import INTERVAL, FacetCurve, facet_figure
-from ...analysis.reporting.run_table import TEXT, RunRow, run_table
 from ...analysis.results import Run
 from ...analysis.results.folder import discard, kept_place
 from ...errors import FormatError, InvalidInput

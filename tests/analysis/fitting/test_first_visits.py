@@ -19,8 +19,7 @@ from confide.data.statistics.tabular import counted_steps
 from confide.data.trajectories import Dataset, Trajectory, read
 from confide.errors import InvalidInput
 from confide.lab.simulation.offline import prepare_offline
-from confide.lab.simulation.offline_log import SimulatedLog
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import SimulatedLog, draw_records
 from confide.learning.learners.apvi import Apvi
 from confide.learning.planning import policy_value
 from confide.learning.planning.counted import counted_share

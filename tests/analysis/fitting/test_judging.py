@@ -13,7 +13,7 @@ from confide.analysis.fitting.judging import as_policy, judge
 from confide.analysis.results.fit import Fit
 from confide.cli import run
 from confide.lab.environments import clinic
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from confide.learning.planning import policy_value
 from confide.mdp import Policy
 from tests.refusals import refused

@@ -13,7 +13,7 @@ import confide as cf
 from confide.analysis.fitting import refit
 from confide.analysis.results.fit import Fit
 from confide.errors import InvalidInput
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 from confide.learning.planning.evaluation import policy_value
 from confide.mdp import AS_NOW, Model, Policy
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ttest_ind, ttest_rel
 
-from confide.analysis.reporting.comparison import LEVEL, Contrast, contrast, holm
+from confide.analysis.reporting.comparison import LEVEL, Contrast, RunRow, contrast, escaped, holm, run_table
 from confide.analysis.reporting.intervals import SeedInterval, paired_ratio_interval, unseen_share
-from confide.analysis.reporting.run_table import RunRow, escaped, run_table
 from tools.interval_coverage import stored
 
 ONE, OTHER = np.array([3.0, 4.0, 5.0, 8.0]), np.array([2.0, 3.5, 4.0, 6.0])

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from confide.lab.audit import Target, audit, ideal_bound
+from confide.lab.audit.auditing import beyond, claimed_bet
 from confide.lab.audit.bound import bet_bound, expected_pairs
 from confide.lab.audit.catalogue import AuditEntry
-from confide.lab.audit.claims import beyond, claimed_bet
 from confide.lab.audit.likelihood import Told, category_loss
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise
 from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from confide.cli import run
-from confide.cli.audit_rows import AuditJob, findings, share
+from confide.cli.audit import AuditJob, findings, share
 from confide.lab.audit import AuditEntry, Finding, Target, audit, auditing, pacing
 from confide.lab.audit.alone import ALONE
 from confide.lab.audit.bound import bet_bound, event_bound, expected_pairs, rounds_bound

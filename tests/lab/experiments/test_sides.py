@@ -10,8 +10,16 @@ import pytest
 from confide.lab.experiments.catalogue import catalogue
 from confide.lab.experiments.part import PAPER
 from confide.lab.experiments.publishing import folder_of, read_data
-from confide.lab.experiments.sides import EXCEPTIONS, ONE_PRINTED, ONE_TUNED, UNEQUAL, UNRECORDED, faults
-from confide.lab.experiments.tuning import Tuned, read_tuning
+from confide.lab.experiments.sides import (
+    EXCEPTIONS,
+    ONE_PRINTED,
+    ONE_TUNED,
+    UNEQUAL,
+    UNRECORDED,
+    Tuned,
+    faults,
+    read_tuning,
+)
 from tools.pages import PAGES
 from tools.tuning import TABLE, chosen, grids
 

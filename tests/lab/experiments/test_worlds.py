@@ -11,7 +11,6 @@ import pytest
 from confide.errors import InvalidInput
 from confide.lab.environments import make
 from confide.lab.experiments.part import QUICK, PartResult
-from confide.lab.experiments.world_lists import EVALUATION, TUNING, family
 from confide.lab.experiments.world_view import (
     MANY,
     OPEN,
@@ -28,17 +27,21 @@ from confide.lab.experiments.world_view import (
     compared,
     named,
 )
-from confide.lab.experiments.world_words import headline, world_words
 from confide.lab.experiments.worlds import (
+    EVALUATION,
     EXPERIMENTS,
     PROMISES,
     SCALES,
+    TUNING,
     Contender,
     by_side,
     contenders,
+    family,
+    headline,
     joined,
     parts,
     random_loss,
+    world_words,
 )
 from confide.privacy import Joint
 from tests.refusals import refused
@@ -279,7 +282,7 @@ def test_the_worlds_that_online_md_calls_weak_are_those_of_the_data() -> None:
 
 
 def test_pictures_need_dots(tmp_path: Path) -> None:
-    from confide.analysis.reporting.strip_figure import strip_figure
+    from confide.analysis.reporting.figures import strip_figure
 
     with refused("picture-no-strip"):
         strip_figure([], tmp_path / "a.svg", "t", "c", "l")

@@ -18,8 +18,7 @@ from confide.errors import InvalidInput
 from confide.lab.environments import linear_mdp, make
 from confide.lab.simulation.offline import known_model, practice_of, prepare_offline
 from confide.lab.simulation.offline_linear import simulate_linear
-from confide.lab.simulation.offline_log import SimulatedLog
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import SimulatedLog, draw_records
 from confide.lab.simulation.streams import spawn, streams
 from confide.learning.planning.evaluation import policy_value
 from confide.mechanisms.noise import ReplayableNoise

@@ -7,7 +7,7 @@ import pytest
 
 from confide.errors import InvalidInput
 from confide.lab.environments import clinic
-from confide.lab.simulation.offline_records import draw_records
+from confide.lab.simulation.offline_log import draw_records
 
 PEOPLE, VISITS = 30_000, 3
 

@@ -19,7 +19,7 @@ from confide.lab.simulation import batched, prepare, shuffle_loop, simulate
 from confide.lab.simulation.bundles import luck_of
 from confide.lab.simulation.draws import World
 from confide.lab.simulation.play import play, walk
-from confide.lab.simulation.shuffled import batch_adder, mixer_of
+from confide.lab.simulation.shuffle_loop import batch_adder, mixer_of
 from confide.lab.simulation.simulate import choose_engine
 from confide.lab.simulation.streams import Streams, spawn, streams
 from confide.learning.planning.evaluation import occupancy

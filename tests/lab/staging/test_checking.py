@@ -10,8 +10,8 @@ import pytest
 
 from confide.cli import run
 from confide.errors import ConfideError
-from confide.lab.staging import check_folder, witnessing
-from confide.lab.staging.checking import StoredDocuments
+from confide.lab.staging import check_folder
+from confide.lab.staging.checking import StoredDocuments, check_witness, keep_witness
 from confide.service.collector import closing
 from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.store import CollectorStore
@@ -112,16 +112,16 @@ class Shown:
 def test_a_witness_keeps_what_was_shown_and_refuses_less(served: Folder, tmp_path: Path) -> None:
     made, seen = served.contract(), tmp_path / "witness"
     for rounds in (2, 3):
-        witnessing.check(Shown(served, rounds), made, seen)
-        witnessing.keep(Shown(served, rounds), made, seen, rounds)
+        check_witness(Shown(served, rounds), made, seen)
+        keep_witness(Shown(served, rounds), made, seen, rounds)
     kept = seen / made.digest.hex() / "v1" / "rounds"
     assert sorted(path.name for path in kept.iterdir()) == ["1", "2", "3", "current"]
     assert (kept / "current").read_bytes() == (kept / "3").read_bytes()
     with refused("chain-went-back", match="3 to round 2"):
-        witnessing.check(Shown(served, 2), made, seen)
+        check_witness(Shown(served, 2), made, seen)
     pair = [SignedHead.from_json(text.encode(), made.key) for text in json.loads((seen / "proof.json").read_bytes())]
     assert [signed.head.round for signed in pair] == [3, 2]
-    witnessing.check(Shown(served, 3), made, seen)
+    check_witness(Shown(served, 3), made, seen)
 
 
 def test_a_running_service_has_no_database_of_ours(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,7 @@ from confide.data.statistics.answers import answer, first_visit
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput, PrivacyError
 from confide.lab.audit import audit, targets_of
-from confide.lab.simulation.asked import totals_of
-from confide.lab.simulation.draws import World
+from confide.lab.simulation.draws import World, totals_of
 from confide.mdp import PER_STEP, Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.unary import KARY, SUBSET, UNARY, SampledStep
