@@ -24,6 +24,7 @@ from ..privacy.calibration import calibration_failed
 from .trusts.mixing import Mixing, ShuffledBatch
 
 if TYPE_CHECKING:
+    from ..privacy import Mechanism
     from .kinds import Question
     from .kinds.counts import CountQuestion
     from .kinds.kind import AnyKind, DesignMaker
@@ -71,7 +72,7 @@ class Request:
     printing: str = ""
     able: frozenset[tuple[str, str]] | None = field(default=None, repr=False)
 
-    def can(self, question: Any, mechanism: Any) -> bool:
+    def can(self, question: Question, mechanism: Mechanism) -> bool:
         """Whether devices can answer a question by a mechanism, if that is chosen for them."""
         from ..mechanisms.catalogue import parameters, word
 

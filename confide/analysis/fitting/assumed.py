@@ -6,9 +6,10 @@ None of it concerns privacy: guarantees hold whatever states leave out.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learning.planning.logged import LoggedModel
 from ...learning.planning.ope import Evidence, misfit
@@ -16,6 +17,9 @@ from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.counts import DROPPED, TRANSITIONS
 from ...protocol.releases import CountRelease
 from ..reporting.numbers import written
+
+if TYPE_CHECKING:
+    pass
 
 STATES_TELL = (
     "values hold if the recorded state tells all that matters for what follows, and for what practice did; the guarantee holds "
@@ -30,7 +34,7 @@ PRACTICE = "practice"
 """The name of the check of the table against what people earned."""
 
 
-def resting_on(release: CountRelease, evidence: Evidence, policy: Any) -> dict[str, Any]:
+def resting_on(release: CountRelease, evidence: Evidence, policy: NDArray[np.float64]) -> dict[str, Any]:
     """`assumes`, `ended` and `checks`: the assumptions in sentences, how many episodes ended early, and what was checked."""
     knowledge = evidence.model.knowledge
     ended = ended_early(release, evidence.model)
@@ -72,7 +76,7 @@ def ended_said(ended: dict[str, Any], knowledge: Knowledge) -> str:
     )
 
 
-def checks(evidence: Evidence, policy: Any) -> list[dict[str, Any]]:
+def checks(evidence: Evidence, policy: NDArray[np.float64]) -> list[dict[str, Any]]:
     """The checks that were made of the assumption: `name`, `passed`, and what that means (`said`)."""
     wrong = misfit(evidence, policy)
     if wrong is None:

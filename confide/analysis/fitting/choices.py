@@ -13,6 +13,7 @@ from ...errors import InvalidInput
 from ...learning.planning.pessimism import Constants
 from ...privacy import Guarantee
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT
+from ...validation import Json
 from .plan import FAILURE
 
 if TYPE_CHECKING:
@@ -105,37 +106,37 @@ def options(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _truth(name: str, value: Any) -> None:
+def _truth(name: str, value: Json) -> None:
     if not isinstance(value, bool):
         raise validation.refusal("option-not-true-or-false", f"option {name}", "true or false", value)
 
 
-def _at_least_0(name: str, value: Any) -> None:
+def _at_least_0(name: str, value: Json) -> None:
     validation.between(f"option {name}", value, 0, LARGEST)
 
 
-def _positive(name: str, value: Any) -> None:
+def _positive(name: str, value: Json) -> None:
     validation.between(f"option {name}", value, 1 / LARGEST, LARGEST)
 
 
-def _share(name: str, value: Any) -> None:
+def _share(name: str, value: Json) -> None:
     if not 0 < validation.number(f"option {name}", value) < 1:
         raise validation.refusal("option-not-a-share", f"option {name}", "between 0 and 1", value)
 
 
-def _word(name: str, value: Any) -> None:
+def _word(name: str, value: Json) -> None:
     if not isinstance(value, str) or not value:
         raise validation.refusal("option-not-a-word", f"option {name}", "a word", value)
 
 
-def _constants(name: str, value: Any) -> None:
+def _constants(name: str, value: Json | Constants) -> None:
     if not isinstance(value, Constants):
         raise validation.refusal(
             "option-constants", f"option {name}", "Constants, which only Python can give", value, "Leave it out."
         )
 
 
-def _finite(name: str, value: Any) -> None:
+def _finite(name: str, value: Json) -> None:
     """Check that any other option, if it is a number, is a finite one."""
     if isinstance(value, float) and not math.isfinite(value):
         raise validation.refusal("option-not-a-number", f"option {name}", "a finite number", value)

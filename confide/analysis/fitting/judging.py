@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,11 @@ from .findings import Units, first_states, in_people_units
 from .plan import COUNTS, RETURNS
 from .refit import releases_of
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Json]:
+
+def judge(fit: Fit, policy: ArrayLike | Policy, confidence: float = 0.95) -> dict[str, Json]:
     """`value` with `low` and `high`, `practice`, and `gain`: what the policy is worth, in people's units.
 
     policy: (H, S, A) or (S, A) probabilities, or (H, S) or (S,) chosen actions, over the declared states. Each interval
@@ -44,7 +47,7 @@ def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Json]:
     }
 
 
-def as_policy(policy: Any, knowledge: Knowledge) -> Policy:
+def as_policy(policy: ArrayLike | Policy, knowledge: Knowledge) -> Policy:
     """A policy over the declared states, from probabilities or from chosen actions, the same at every step or not."""
     table: NDArray[Any] = np.asarray(policy.probabilities if isinstance(policy, Policy) else policy)
     horizon, states, actions = knowledge.spec.horizon, knowledge.states, knowledge.spec.actions

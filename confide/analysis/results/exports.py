@@ -65,7 +65,7 @@ def as_sql(fit: Fit) -> str:
     return "\n".join(["CASE", *lines, f"  ELSE {_text(AS_NOW)}", "END"]) + "\n"
 
 
-def as_arrays(fit: Fit) -> dict[str, NDArray[Any]]:
+def as_arrays(fit: Fit) -> dict[str, NDArray[np.generic]]:
     """`action` (H, S), -1 for as now, `probability` (H, S, A), and the labels."""
     table = fit.table()
     return {

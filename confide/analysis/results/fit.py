@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
@@ -154,7 +154,7 @@ class Fit:
         """How many people the data held: public, as neighbouring data sets have equally many."""
         return int(self.findings["users"])
 
-    def act(self, step: int, state: Any, rng: np.random.Generator | None = None) -> int | str:
+    def act(self, step: int, state: ArrayLike, rng: np.random.Generator | None = None) -> int | str:
         """An action for one person in a state: a number, a label, or a vector. Labels are answered with labels.
 
         Where people should go on as they do now, the answer is `"as now"`.
@@ -165,7 +165,7 @@ class Fit:
         action = self.policy.act(step, number, rng)
         return self.actions[action] if isinstance(action, int) else action
 
-    def predict(self, inputs: Any, step: Any = None) -> NDArray[Any]:
+    def predict(self, inputs: Any, step: Any = None) -> NDArray[np.generic]:
         """(n,) the policy's actions for many people at once, with labels; see `exports.predict`."""
         from .exports import predict
 

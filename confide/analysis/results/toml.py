@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from ...validation import Json
 
@@ -20,7 +19,7 @@ def as_toml(sections: Mapping[str, Mapping[str, Json]], above: str = "") -> str:
     return "\n".join(lines)
 
 
-def literal(value: Any) -> str:
+def literal(value: Json) -> str:
     """A plain value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"

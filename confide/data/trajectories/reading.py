@@ -157,7 +157,7 @@ def _only_vectors(options: Mapping[str, Json]) -> None:
         )
 
 
-def codings(labels: Any, edges: Any) -> dict[str, int]:
+def codings(labels: Json, edges: Json) -> dict[str, int]:
     """How many states and actions a label book and bin edges speak of, as far as they do."""
     books, cuts = label_book(labels), bin_edges(edges)
     return {kind: code.size for kind, code in books.items()} | {kind: code.size for kind, code in cuts.items()}

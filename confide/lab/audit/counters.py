@@ -8,7 +8,7 @@ releases and y tell the same. One unit in a batch moves the releases by its runn
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class NoiseModel(NamedTuple):
 
 
 @singledispatch
-def noise_model(counter: Any) -> NoiseModel | None:
+def noise_model(counter: Counter) -> NoiseModel | None:
     """The model of a counter's noise; None for an unknown counter. Another one is entered with `noise_model.register`."""
     return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from ...privacy import Loss, Pure, Sensitivity, Tabulated, compose, repeat
 from ...privacy.loss import RESOLUTION
 from .directed import Directed, composed
 from .events import Array, Statistic
+
+if TYPE_CHECKING:
+    from ...privacy import Mechanism
 
 Trials = NDArray[np.int64]
 
@@ -41,7 +44,7 @@ FINE = 64
 
 
 @singledispatch
-def log_likelihood(mechanism: Any, cells: Array, trials: Trials) -> Statistic | None:
+def log_likelihood(mechanism: Mechanism, cells: Array, trials: Trials) -> Statistic | None:
     """The log-likelihood of messages (n, cells) given the counts (cells,), up to a constant; None if not known.
 
     That of another mechanism is entered with `log_likelihood.register`.
@@ -71,7 +74,7 @@ def _(mechanism: RandomizedResponse, cells: Array, trials: Trials) -> Statistic:
     return lambda messages: _looked_up(tables, messages)
 
 
-def log_likelihood_ratio(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Statistic | None:
+def log_likelihood_ratio(mechanism: Mechanism, inputs: tuple[Array, Array], trials: Trials) -> Statistic | None:
     """The privacy loss of messages (n, cells): first input over second; None if not known."""
     if type(mechanism) is BoundedByPart:
         ratios = [(cells, log_likelihood_ratio(*part)) for cells, part in _by_part(mechanism, inputs, trials)]
@@ -104,7 +107,7 @@ def category_log_likelihood(mechanism: SampledStep, messages: Array, category: i
     return np.asarray(included * (_log(p) - _log(q)) + (1 - included) * (_log(1 - p) - _log(1 - q)))
 
 
-def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Loss | None:
+def exact_loss(mechanism: Mechanism, inputs: tuple[Array, Array], trials: Trials) -> Loss | None:
     """The loss of telling two vectors of counts apart; None if not known."""
     differ = inputs[0] != inputs[1]
     if not differ.any():
@@ -118,7 +121,7 @@ def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> L
 
 
 @singledispatch
-def loss_of_shifts(mechanism: Any, shifts: Array, trials: Trials) -> Loss | None:
+def loss_of_shifts(mechanism: Mechanism, shifts: Array, trials: Trials) -> Loss | None:
     """The loss of telling apart two vectors that differ by so much in so many cells; None if not known."""
     return None
 

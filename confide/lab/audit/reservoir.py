@@ -27,7 +27,7 @@ class Reservoir:
 
     def __init__(self, source: NoiseSource) -> None:
         self.source = source
-        self._pools: dict[tuple[str, Any], tuple[NDArray[Any], int]] = {}
+        self._pools: dict[tuple[str, Any], tuple[NDArray[np.generic], int]] = {}
 
     @property
     def secure(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .part import PartResult, in_words
 from .view import Over, surely_less
+
+if TYPE_CHECKING:
+    from ...lab.simulation.setting import Setting
+    from ...protocol.releases.release import CountRelease
 
 PRINTED: dict[str, Json] = {"calibration": "paper", "mechanism": "laplace", "horizon": 2}
 STATES, ACTIONS, EPSILON = 9, 2, 0.02
@@ -127,7 +131,7 @@ class Coverage:
             errors.append(self._worst(setting, book.close()))
         return errors
 
-    def _worst(self, setting: Any, release: Any) -> float:
+    def _worst(self, setting: Setting, release: CountRelease) -> float:
         counts, radius, spec = release.counts, release.radius, setting.design.question.spec
         k = release.users + 1
         pairs = spec.states * spec.actions
@@ -144,7 +148,7 @@ class Coverage:
         return float((error / width).max())
 
 
-def _uniform(setting: Any) -> NDArray[np.float64]:
+def _uniform(setting: Setting) -> NDArray[np.float64]:
     """(1, H, S, A) the policy for which all actions are alike."""
     spec = setting.design.question.spec
     return np.full((1, spec.horizon, spec.states, spec.actions), 1 / spec.actions)

@@ -107,7 +107,7 @@ def people_at(scale: str, people: float, least: float = 1) -> float:
     return people if scale == PAPER else max(least, people // FEWER_PEOPLE)
 
 
-def thinned(x: NDArray[Any], rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def thinned(x: NDArray[np.generic], rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A curve at no more than about `MOST_PLACES` places, the first and the last among them."""
     wanted = np.searchsorted(x, np.geomspace(x[0], x[-1], MOST_PLACES)).clip(0, len(x) - 1)
     places = np.unique([0, *wanted, len(x) - 1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from ...protocol.kinds import asked, bandit, bits, budgeted, counts, step
 from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, totals_of, walk_budgeted
 from .setting import Outcome, Setting
 from .streams import streams
+
+if TYPE_CHECKING:
+    from ...protocol.kinds.question import Question
 
 Totals = tuple[Array, NDArray[np.int64]]
 Drawing = Callable[[Any, Array, int, np.random.Generator], Totals]
@@ -64,7 +67,7 @@ def group_drawing(
     design, model = setting.design, setting.model
     draw = drawing(design, World(model.transitions, model.rewards, model.initial))
 
-    def draw_sums(question: Any, policies: Array, people: int, group: int) -> list[Any]:
+    def draw_sums(question: Question, policies: Array, people: int, group: int) -> list[Any]:
         policy_count = len(policies)
         sizes = (
             [people]

@@ -56,7 +56,7 @@ class Choices:
         return asdict(self) if all(isinstance(value, str | int | float | None) for value in values) else None
 
     @classmethod
-    def from_json(cls, document: Any) -> Choices:
+    def from_json(cls, document: Json) -> Choices:
         """The choices that `as_json` wrote down."""
         if not isinstance(document, dict) or document.keys() != NAMES | {
             "learner",

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .record import RECORD, record_of
 from .setting import Outcome, Setting, as_printed, parse_schedule
 from .streams import root_of
 
+if TYPE_CHECKING:
+    from ...learning.learners.learner import AnyLearner
+
 BATCHED, STEPWISE, MIXTURE, PLAIN = "batched", "stepwise", "mixture", "plain"
 # Who can play all parties; questions about linear mixtures have a loop of their own.
 ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
@@ -46,7 +49,7 @@ Progress = Callable[[int], None]
 
 
 def prepare(
-    learner: Any,
+    learner: str | AnyLearner,
     environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
@@ -180,7 +183,7 @@ _ABLE: dict[str, Callable[[Setting], bool]] = {
 
 
 def simulate(
-    learner: Any,
+    learner: str | AnyLearner,
     environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from ...mdp import Model
 from ...privacy import Guarantee
 from ..environments import Environment
 from .simulate import simulate
+
+if TYPE_CHECKING:
+    from ...learning.learners.learner import AnyLearner
 
 SCHEMA = "confide.tuning/1"
 
@@ -95,7 +98,7 @@ class Tuning:
 
 
 def tune(
-    learner: Any,
+    learner: str | AnyLearner,
     environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...analysis.results import Run
 from ...errors import FormatError, InvalidInput
@@ -97,7 +97,7 @@ def _flat(choices: Choices) -> dict[str, Json]:
     }
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     """A value in a table. Objects of Python go by the name that they have."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}"

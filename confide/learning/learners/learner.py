@@ -111,6 +111,9 @@ class Learner(Protocol[C, S, Q, R]):
         ...
 
 
+AnyLearner: TypeAlias = Learner[Any, Any, Any, Any]
+"""A learner that was looked up by its name: that its states, questions and releases belong together is known to its own file."""
+
 CountLearner: TypeAlias = Learner[Context, State, CountQuestion, CountRelease]
 """A learner from counts."""
 

@@ -69,7 +69,7 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
         ) from error
 
 
-def _leaves(memory: Any) -> list[NDArray[Any]]:
+def _leaves(memory: Any) -> list[NDArray[np.generic]]:
     """The arrays of a memory, which is one or a tuple of such, in order."""
     if isinstance(memory, np.ndarray):
         return [memory]
@@ -83,7 +83,7 @@ def _filled(blank: Any, arrays: Any) -> Any:
     return type(blank)(*(_filled(part, arrays) for part in blank))
 
 
-def _packed(array: NDArray[Any]) -> list[Any]:
+def _packed(array: NDArray[np.generic]) -> list[Any]:
     kind = array.dtype.newbyteorder("<").str
     if kind not in _TYPES:
         raise FormatError(

@@ -44,6 +44,8 @@ from .kind import Array, Integers, Possible, by_trust, register
 from .question import derived
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from ...mechanisms.randomizer import Randomizer
     from ..design import Design
     from ..laws import Law
@@ -141,7 +143,7 @@ class AskedQuestion(CategoryQuestion):
         return hashlib.sha256(KIND.encode() + self.counts.to_bytes()).digest()[:16]
 
 
-def checked_law(weights: Any, rows: int) -> NDArray[np.int64]:
+def checked_law(weights: ArrayLike, rows: int) -> NDArray[np.int64]:
     """Weights of a law, refused unless they are whole, not negative, and not all zero."""
     law = np.asarray(weights)
     if (

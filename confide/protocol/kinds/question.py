@@ -185,7 +185,7 @@ Q = TypeVar("Q", bound=Question)
 """A kind of question."""
 
 
-def only(family: Q, question: Any) -> Q:
+def only(family: Q, question: Question) -> Q:
     """The family, which holds one question; any other is refused."""
     if question is not family and question != family:
         raise PrivacyError(
@@ -194,7 +194,7 @@ def only(family: Q, question: Any) -> Q:
     return family
 
 
-def derived(family: Q, question: Any) -> Q:
+def derived(family: Q, question: Question) -> Q:
     """The only question of its family, from whose answers any counts about the same problem are derived."""
     if getattr(question, "spec", family.spec) != family.spec:
         raise PrivacyError(

@@ -24,7 +24,7 @@ from ..design import Design
 from .sums import Sum
 
 
-def implausible(design: Design, total: Sum, law: NDArray[Any] | None, failure: float) -> str:
+def implausible(design: Design, total: Sum, law: NDArray[np.generic] | None, failure: float) -> str:
     """A sentence about the least plausible thing in a sum of reports; empty if honest devices can have sent it.
 
     law: (rows,) weights by which devices drew the row that they answer; None where it is not known. Mechanisms without a `hit` and
@@ -60,7 +60,7 @@ def implausible_rows(people: NDArray[Any], expected: NDArray[Any], failure: floa
     return f"{seen}, and {expected[worst]:,.0f} of those of honest devices"
 
 
-def _rows(total: Sum, law: NDArray[Any] | None) -> tuple[float, str]:
+def _rows(total: Sum, law: NDArray[np.generic] | None) -> tuple[float, str]:
     """How surprising it is, in nats, how many answered each row; and a sentence about the worst."""
     if law is None or len(law) == 1:
         return 0.0, ""

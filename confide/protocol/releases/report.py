@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from ...errors import FormatError, InvalidInput
 from ...mechanisms.randomizer import BITS, INDEX, WHOLE
 from ..design import Design
 from ..kinds.question import DIGEST_BYTES
+
+if TYPE_CHECKING:
+    from ...privacy import Mechanism
 
 MAGIC = b"cfr2"
 HEADER = struct.Struct(f"<4s{DIGEST_BYTES}s{DIGEST_BYTES}sBBI")
@@ -178,7 +181,7 @@ def check_range(
     return cells
 
 
-def packing_of(mechanism: Any) -> str:
+def packing_of(mechanism: Mechanism) -> str:
     """How messages of a mechanism are written down: its `packing`, else as whole numbers."""
     return str(getattr(mechanism, "packing", WHOLE))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from ..laws import CounterNoise, Law
 from .budgets import budgeted_form
 from .local_counts import least_scale, printed_noise, rule_of, tight_form
 from .trust import People, Trust, register
+
+if TYPE_CHECKING:
+    from ...protocol.kinds.question import Question
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
 # Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one.
@@ -80,7 +83,7 @@ def first_batch(question: CountQuestion, promise: Guarantee) -> int:
     return max(1, people)
 
 
-def _counter(name: str, question: Any, request: Request, noise: float | None = None) -> Counter:
+def _counter(name: str, question: Question, request: Request, noise: float | None = None) -> Counter:
     """The continual counter with the least noise for the promise, or with the noise a paper prints."""
     promise, schedule, size = request.promise, request.schedule, question.price()
     unit, releases = 1 / question.resolution, schedule.releases
@@ -107,7 +110,7 @@ def _counter(name: str, question: Any, request: Request, noise: float | None = N
     return kind(releases, kind.sigma_for(mu, size, releases, grid), grid)
 
 
-def _finest(question: Any, users: int) -> float:
+def _finest(question: Question, users: int) -> float:
     """The finest grid on which no total of a cell can outgrow a counter, whatever people do."""
     most = users * (question.spec.horizon if question.spec.layers == 1 else 1)
     return most / LARGEST_TOTAL

@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -278,7 +278,7 @@ class CollectorStore:
         both = np.zeros((2, rows)) if raw is None else np.frombuffer(raw, dtype="<f8").reshape(2, rows)
         return both[0].copy(), both[1].copy()
 
-    def keep_rows(self, number: int, people: NDArray[Any], expected: NDArray[Any]) -> None:
+    def keep_rows(self, number: int, people: NDArray[np.generic], expected: NDArray[np.generic]) -> None:
         """Store them up to this round, in place of those up to the one before the last."""
         self._keep_value(f"rows {number}", np.stack([people, expected]).astype("<f8").tobytes())
         with self.writing() as connection:

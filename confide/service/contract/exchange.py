@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ...errors import FormatError
+from ...validation import Json
 from . import keys
 from .closings import SignedClosing
 from .contract import Contract
@@ -105,5 +106,5 @@ def _plain(signed: Signed | None) -> Any:
     return None if signed is None else json.loads(signed.to_json())
 
 
-def _read(kind: type[AnySigned], document: Any, key: bytes) -> AnySigned | None:
+def _read(kind: type[AnySigned], document: Json, key: bytes) -> AnySigned | None:
     return None if document is None else kind.from_json(json.dumps(document).encode(), key)

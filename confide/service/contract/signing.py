@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ...errors import FormatError, PrivacyError
+from ...validation import Json
 from . import keys
 from .encoding import from_base64, to_base64
 
@@ -96,6 +97,6 @@ def check_follows(who: str, word: str, held: Link | None, shown: Link | None) ->
         )
 
 
-def is_hash(text: Any) -> bool:
+def is_hash(text: Json) -> bool:
     """Whether this is a SHA-256 in hexadecimal."""
     return type(text) is str and len(text) == 64 and set(text) <= set("0123456789abcdef")

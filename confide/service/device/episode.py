@@ -42,7 +42,7 @@ class Episode:
         self._device.tell(kind, text)
 
     @quiet(0)
-    def act(self, state: Any) -> Any:
+    def act(self, state: int | str) -> Any:
         """The action to take in a state: by the policy of the day, or at random where there is none yet."""
         contract = self._device.contract
         if contract is None:

@@ -16,9 +16,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
 
 LOGGER = "confide.http"
 """The logger of what servers share."""
@@ -134,7 +137,7 @@ def listen(
         ending.leaving.set()
         server.should_exit = True
 
-    def leave(signal: int, frame: Any) -> None:
+    def leave(signal: int, frame: FrameType | None) -> None:
         ending.leaving.set()
         handle_exit(signal, frame)
 
@@ -212,7 +215,7 @@ def log_to(name: str) -> None:
         logger.propagate = False
 
 
-def _log_end(kind: type[BaseException], trace: Any) -> None:
+def _log_end(kind: type[BaseException], trace: TracebackType | None) -> None:
     """Log an error that ends a thread or the process: where it arose, never what it was about."""
     import traceback
 
