@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import FormatError, InvalidInput
@@ -81,14 +81,14 @@ class Policy:
             return self
         return Policy(np.where(self.as_now[..., None], practice, self.probabilities))
 
-    def act(self, step: int, state: int, rng: np.random.Generator | None = None) -> int | str:
+    def act(self, step: int, state: ArrayLike, rng: np.random.Generator | None = None) -> int | str:
         """An action for one person: drawn with `rng`, or the most likely one without it; or `AS_NOW`."""
         horizon, states, actions = self.probabilities.shape
         step = validation.integer("step", step, 0, horizon - 1)
-        state = validation.integer("state", state, 0, states - 1)
-        if self.as_now is not None and self.as_now[step, state]:
+        number = validation.integer("state", state, 0, states - 1)
+        if self.as_now is not None and self.as_now[step, number]:
             return AS_NOW
-        row = self.probabilities[step, state]
+        row = self.probabilities[step, number]
         return int(row.argmax()) if rng is None else int(rng.choice(actions, p=row))
 
     def chosen(self, steps: NDArray[np.int64], states: NDArray[np.int64]) -> NDArray[np.int64]:
