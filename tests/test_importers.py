@@ -52,6 +52,7 @@ REASONS: dict[str, str] = {
             "lab/experiments/offline",
             "lab/experiments/online",
             "lab/experiments/vtr",
+            "lab/experiments/world_view",
         ),
         PAPER,
     ),

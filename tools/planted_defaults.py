@@ -71,10 +71,10 @@ MUTANTS = (
     ),
     Mutant(
         "a batch that is to be larger is closed with as few people as the first",
-        "service/intermediary/shuffler.py",
-        "batch_sum.users < self._mixing.batch << batch_sum.level",
-        "batch_sum.users < self._mixing.batch",
+        "protocol/releases/shuffler.py",
+        "return self.mixing.batch << batch.level",
+        "return self.mixing.batch",
         ("tests/service/intermediary/test_widening.py",),
-        unseen="the attack adds up full batches by itself; a shuffler's office is tested, and not attacked",
+        unseen="the attack fills every batch before it asks for its sum",
     ),
 )

@@ -23,10 +23,10 @@ from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee, Loss, compose
 from ...protocol.design import AUTO
 from ...protocol.kinds.counts import count_cells
+from .asking import Ways, fit_log_ratio, gram_cells
 from .auditing import MANY, WHOLE, Target
 from .devices import sharing
 from .events import DECIMALS, Array, Statistic
-from .grams import Ways, fit_log_ratio, gram_cells
 from .likelihood import exact_loss, log_likelihood_ratio
 from .people import everybody, pairs
 from .wholes import SHARE, WholeRun, worst_pair

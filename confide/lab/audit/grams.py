@@ -2,93 +2,30 @@
 
 The learner of a fit asks about its own value functions; here everybody's adversary asks: V is the most it may be after one
 state and nothing after the other, so that what two people's steps lead to is as far apart as can be.
-
-The likelihood of all that a linear fit releases, whose questions depend on the answers before them.
-
-What is asked next follows from what was released, without any data. So the likelihood of all releases r_1, r_2, ... is the product
-of those of r_k given the releases before it: Gaussian around a person's exact answer to the question that they led to. Where
-two halves of the people are asked apart, who is in which is drawn at random, and the likelihood is the mean over both ways. The
-ratio for two people is a function of what was released and of nothing else, so an attacker may compute it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...analysis.fitting.linear import LinearPlan
-from ...analysis.fitting.linear_learning import WORTH
 from ...data.privatizers import open_book
-from ...data.statistics.gram import Logged
 from ...data.trajectories import Trajectory
 from ...errors import InvalidInput
-from ...learning.learners import Context
 from ...mdp import Spec
 from ...mdp.critic import Critic
 from ...mdp.linear import LinearFeatures
 from ...mechanisms.noise import NoiseSource
 from ...privacy import GaussianLoss
-from ...protocol.design import Design
-from ...protocol.kinds.gram import GRAM, MATRIX_GRID, VECTOR_GRID, GramForm, GramNoise, GramQuestion, GramRelease
-from ...protocol.kinds.worth import WORTH as WORTH_KIND
-from ...protocol.kinds.worth import WorthRelease
+from ...protocol.kinds.gram import GRAM, GramForm, GramQuestion
+from .asking import gram_cells, noise_of
 from .auditing import WHOLE, Target
 from .events import Array
 from .fits import MOST_COUNTED, ZERO_NOISE, FitRuns
 from .people import everybody
 from .wholes import WholeRun, worst_pair
-
-Ways = Sequence[Logged]
-"""The logs of a person and of who else is in the data, one for every way in which people may be in halves; all equally likely."""
-
-
-def gram_cells(matrix: Any, vectors: Any) -> Array:
-    """(n,) the numbers of an answer: upper triangles of matrices (B, d, d), and vectors (m, B, d)."""
-    above, beside = np.triu_indices(matrix.shape[-1])
-    return np.asarray(np.concatenate([matrix[..., above, beside].ravel(), vectors.ravel()]), dtype=np.float64)
-
-
-def noise_of(design: Design) -> Array:
-    """(n,) the deviation of every number that is released."""
-    noise: GramNoise = design.mechanism
-    features, sigmas = noise.form.features, []
-    above, beside = np.triu_indices(features.dimension)
-    for matrix, vectors in noise.sizes:
-        sigmas.append(np.tile(matrix * np.where(above == beside, np.sqrt(2), 1.0), features.blocks))
-        sigmas += [np.full(features.blocks * features.dimension, size) for size in vectors]
-    return np.concatenate(sigmas)
-
-
-def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[str, Any]) -> float:
-    """The log-likelihood ratio of all releases of a fit, of one person's over that of another."""
-    answers: list[GramRelease] = [release for name, release in released.items() if name != WORTH]
-    worth: WorthRelease | None = released.get(WORTH)
-    state = plan.learner.begin(Context(plan.data.knowledge.spec, max(answers[0].users, 1)))
-    for answer in answers:
-        state = plan.learner.learn(state, answer)
-    sigmas = noise_of(plan.design)
-    seen = np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
-    family = None if plan.worth is None else WORTH_KIND.question_of(plan.worth)
-    if family is not None and worth is not None:  # which papers do not ask for
-        first = family.member(state.critics[0])
-        sigmas, seen = np.append(sigmas, [worth.noise] * 2), np.append(seen, [worth.returned, worth.promised])
-    noisy = sigmas > 0
-
-    def likelihood(logged: Logged) -> float:
-        exact = []
-        for answer in answers:
-            matrix, vectors = logged.sums(plan.design.question.member(answer.question))
-            exact.append(gram_cells(matrix * MATRIX_GRID, vectors * VECTOR_GRID))
-        expected = np.concatenate(exact)
-        if family is not None:
-            expected = np.append(expected, logged.worth(family.gram, first) / family.resolution)
-        return float(-(((seen - expected)[noisy] / sigmas[noisy]) ** 2).sum() / 2)
-
-    both = [np.logaddexp.reduce([likelihood(logged) for logged in ways]) - np.log(len(ways)) for ways in people]
-    return float(both[0] - both[1])
-
 
 # Of the samples: every output is a run of its own.
 SHARE = 0.03

@@ -18,12 +18,13 @@ import numpy as np
 from ...privacy import Local, NoPrivacy
 from ...protocol.papers import PROOF
 from ...validation import Json
-from .curve import REFERENCE, Curve, Sweep, reference_of
+from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Facts, number
 from .instances import InstancePanels, InstanceRegret, Instances
 from .ldp_obi_bounds import BOUNDS
 from .ldp_obi_noise import HISTOGRAMS
+from .reference import REFERENCE, reference_of
 from .terms import OVER_EPSILON, ROOT_OF_PEOPLE, Terms
 from .view import Slopes
 

@@ -22,10 +22,11 @@ from ..environments.lower_bound import shortest_horizon, tree_depth
 from ..simulation import prepare
 from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
-from .curve import REFERENCE, Curve, Sweep, reference_of
+from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .part import PartResult, in_words
+from .reference import REFERENCE, reference_of
 from .view import Over, surely_less
 
 if TYPE_CHECKING:

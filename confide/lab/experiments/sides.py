@@ -25,11 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from .curve import Best, Curve
+from .curve import Curve
 from .experiment import Experiment
 from .instances import Instances
 from .offline import OfflineCurve
 from .part import PartResult
+from .reference import Best
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ import numpy as np
 
 from ...learning.learners.vtr import PUBLISHED
 from ...privacy import Guarantee, Joint, Local, NoPrivacy
-from .curve import LEARNERS, REFERENCE, Curve, Sweep, reference_of
+from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
+from .reference import LEARNERS, REFERENCE, reference_of
 from .view import Over, Regret, surely_less
 
 EPISODES, SEEDS, DELTA = 10_000, 10, 0.1

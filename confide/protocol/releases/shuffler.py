@@ -2,8 +2,8 @@
 
 A report reaches it as bits, each tagged with its counter and with nothing else; bits with the same tag cannot be told
 apart, so a report says how many bits of each counter are one. The shuffler adds them to its sums at once. When a batch is
-full it gives out one sum for each counter and holds nothing after: neither sums nor the ids by which it recognised a report
-sent twice (a report is made for one batch, so an old one is refused without being remembered).
+full it gives out one sum for each counter and holds nothing after: neither sums nor the tickets or ids by which a report sent twice
+was recognised (a report is made for one batch, so an old one is refused without being remembered).
 
 A batch that is not full is held, for ever if need be: releasing it early would hide its people among too few.
 """
@@ -22,7 +22,10 @@ from ...errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee
 from ..design import Design
+from ..kinds.question import Question
+from ..trusts.mixing import ShuffledBatch
 from .books import as_report, check_question
+from .groups import Pile
 from .reading import release_about
 from .report import Report
 from .sums import Sum
@@ -97,72 +100,62 @@ class ShuffledReports:
 
 
 class Shuffler:
-    """Fills one batch after another. It never sees an episode, only what devices have already randomised.
+    """The open batches of reports, in memory only: what a service's shuffler runs, and simulations and audits too.
 
-    The shuffler of level l has batches of 2^l base batches: in a tree every other one, where batches widen those of that size.
+    It never sees an episode, only what devices have already randomised. A batch is given out once as many people are in it as
+    the design counts on, or more; forgetting it overwrites its sum. Whether a batch is open, and who was counted in it, is known to
+    whoever calls: a service gives out tickets, `ShuffleBook` remembers ids.
     """
 
-    def __init__(self, design: Design, level: int = 0) -> None:
-        """An empty shuffler of one level."""
+    def __init__(self, design: Design) -> None:
+        """No report has come."""
         if design.mixing is None:
             raise InvalidInput(
                 "design-without-shufflers", "This design has no shufflers. Make one under trust shuffle."
             )
-        self.design, self.mixing, self.level = design, design.mixing, level
-        self.span = 1 << level
-        self.people = design.mixing.batch * self.span
-        self._open_after(0)
+        self.design, self.mixing = design, design.mixing
+        self._piles = [Pile(design, level) for level in range(len(design.devices))]
+        self._sums: dict[ShuffledBatch, Sum] = {}
 
-    def _open_after(self, done: int) -> None:
-        """Begin the next batch, once `done` base batches are over; what is held is forgotten."""
-        self.first = self.mixing.opening(self.level, done)
-        self._sum = Sum.empty(self.design, self.level)
-        self._ids: set[bytes] = set()
+    def size(self, batch: ShuffledBatch) -> int:
+        """How many people a batch must have: those of 2^level base batches."""
+        return self.mixing.batch << batch.level
 
-    @property
-    def held(self) -> int:
-        """How many reports wait for their batch to fill."""
-        return self._sum.users
+    def held(self, batch: ShuffledBatch) -> int:
+        """How many reports of a batch are held."""
+        return self._sums[batch].users if batch in self._sums else 0
 
-    def add(self, submission: Submission, question: Any = None) -> ShuffledSums | None:
-        """Take one report, or refuse it and change nothing. The sums, if the batch is full now."""
-        report = self.checked(submission, question)
-        self._sum.add(report)
-        self._ids.add(submission.id)
-        return self._full()
+    def take(self, batch: ShuffledBatch, message: bytes) -> None:
+        """Add one report to the sum of its batch; or refuse it and change nothing."""
+        pile = self._piles[batch.level]
+        self._sum(batch).merge(pile.total([pile.check(message)]))
 
-    def checked(self, submission: Submission, question: Any = None) -> Report:
-        """The report of a submission, refused if it is not to be counted here and now."""
-        if submission.first != self.first:
-            raise PrivacyError(
-                "report-of-other-batch",
-                f"This report was made for the batch that begins at {submission.first}; the open one begins at "
-                f"{self.first}. A report is never counted in another batch than its own.",
-            )
-        if submission.id in self._ids:
-            raise PrivacyError("report-twice", "This report is in the batch already. A report is counted once.")
-        report = as_report(self.design, submission.report)
-        check_question(self.design, report, question)
-        if report.level != self.level:
-            raise InvalidInput("report-for-other-shuffler", "This report is for another shuffler. Send it there.")
-        return report
+    def add(self, batch: ShuffledBatch, report: Report) -> None:
+        """The same of a report that was checked."""
+        self._sum(batch).add(report)
 
-    def add_sum(self, total: Sum) -> ShuffledSums | None:
-        """Take the reports of several people at once, none of whom it has met."""
+    def take_sum(self, batch: ShuffledBatch, total: Sum) -> None:
+        """Add the reports of several people at once, for whom the batch must have room."""
         total.checked(self.design)
-        if total.level != self.level or self.held + total.users > self.people:
+        if total.level != batch.level or self.held(batch) + total.users > self.size(batch):
             raise InvalidInput(
                 "sum-too-large", "This sum is for another shuffler, or of more people than the batch has room for."
             )
-        self._sum.merge(total)
-        return self._full()
+        self._sum(batch).merge(total)
 
-    def _full(self) -> ShuffledSums | None:
-        if self.held < self.people:
-            return None
-        full, first = self._sum, self.first
-        self._open_after(first + self.span)
-        return ShuffledSums(first, first + self.span, full)
+    def close(self, batch: ShuffledBatch) -> Sum | None:
+        """The sum of a batch, if enough people are in it; it is held until it is forgotten."""
+        return self._sums[batch].copy() if self.held(batch) >= self.size(batch) else None
+
+    def forget(self, batch: ShuffledBatch) -> None:
+        """Overwrite the sum of a batch, and drop it."""
+        batch_sum = self._sums.pop(batch, None)
+        if batch_sum is not None:
+            batch_sum.cells[...] = 0
+            batch_sum.people[...] = 0
+
+    def _sum(self, batch: ShuffledBatch) -> Sum:
+        return self._sums.setdefault(batch, Sum.empty(self.design, batch.level))
 
 
 Cover = tuple[ShuffledSums, ...]
@@ -182,42 +175,75 @@ def keep(cover: Cover, new: ShuffledSums) -> Cover:
 
 
 class ShuffleBook:
-    """All shufflers of a design, and the sums of theirs that a server keeps. In a service these are two processes."""
+    """All shufflers of a design, and the sums of theirs that a server keeps. In a service these are two processes.
+
+    Of each level one batch is open after the other: in a tree every other one of that size, where batches widen those of that size.
+    """
 
     def __init__(self, design: Design, cover: Cover = ()) -> None:
         """An empty book, or one that goes on from sums."""
-        self.design = design
-        self.shufflers = tuple(Shuffler(design, level) for level in range(len(design.devices)))
-        self.cover = cover
+        self.design, self.cover = design, cover
+        self.shuffler = Shuffler(design)
+        done = cover[-1].last if cover else 0
+        self.open = [self._opening(level, done) for level in range(len(design.devices))]
+        self._ids: dict[ShuffledBatch, set[bytes]] = {}
+
+    def _opening(self, level: int, done: int) -> ShuffledBatch:
+        """The next batch of a level, once `done` base batches are over."""
+        return ShuffledBatch(self.shuffler.mixing.opening(level, done), level)
 
     @property
     def users(self) -> int:
         """How many people are in full batches."""
         return sum(sums.total.users for sums in self.cover)
 
-    def take(self, message: tuple[Submission, ...], question: Any = None) -> None:
+    def take(self, message: tuple[Submission, ...], question: Question | None = None) -> None:
         """Count what one person sends to the shufflers: all of it, or nothing."""
         levels = [submission.report.level for submission in message]
-        if len(set(levels)) < len(levels) or not all(0 <= level < len(self.shufflers) for level in levels):
+        if len(set(levels)) < len(levels) or not all(0 <= level < len(self.open) for level in levels):
             raise InvalidInput(
                 "reports-not-one-each",
                 "A person sends one report to each of the shufflers that are to have one. Drop these.",
             )
-        for level, submission in zip(levels, message, strict=True):
-            self.shufflers[level].checked(submission, question)
-        for level, submission in zip(levels, message, strict=True):
-            self._keep(self.shufflers[level].add(submission, question))
+        reports = [self._checked(submission, question) for submission in message]
+        for submission, report in zip(message, reports, strict=True):
+            batch = self.open[report.level]
+            self.shuffler.add(batch, report)
+            self._ids.setdefault(batch, set()).add(submission.id)
+            self._give_out(batch)
+
+    def _checked(self, submission: Submission, question: Question | None) -> Report:
+        """The report of a submission, refused if it is not to be counted now."""
+        report = as_report(self.design, submission.report)
+        check_question(self.design, report, question)
+        batch = self.open[report.level]
+        if submission.first != batch.first:
+            raise PrivacyError(
+                "report-of-other-batch",
+                f"This report was made for the batch that begins at {submission.first}; the open one begins at "
+                f"{batch.first}. A report is never counted in another batch than its own.",
+            )
+        if submission.id in self._ids.get(batch, ()):
+            raise PrivacyError("report-twice", "This report is in the batch already. A report is counted once.")
+        return report
 
     def take_sum(self, total: Sum) -> None:
         """Count the reports of several people to one shuffler."""
-        total.checked(self.design)
-        self._keep(self.shufflers[total.level].add_sum(total))
+        batch = self.open[total.checked(self.design).level]
+        self.shuffler.take_sum(batch, total)
+        self._give_out(batch)
 
-    def _keep(self, sums: ShuffledSums | None) -> None:
-        if sums is not None:
-            self.cover = keep(self.cover, sums)
+    def _give_out(self, batch: ShuffledBatch) -> None:
+        """The sum of a batch that is full is kept; the shuffler forgets it, and who was in it, and opens the next."""
+        total = self.shuffler.close(batch)
+        if total is not None:
+            last = batch.first + (1 << batch.level)
+            self.cover = keep(self.cover, ShuffledSums(batch.first, last, total))
+            self.shuffler.forget(batch)
+            self._ids.pop(batch, None)
+            self.open[batch.level] = self._opening(batch.level, last)
 
-    def close(self, question: Any = None) -> Any:
+    def close(self, question: Question | None = None) -> Any:
         """The release of the sums of full batches; a batch that is not full is held."""
         return read_sums(self.design, self.cover)
 
@@ -240,11 +266,7 @@ class ShuffleBook:
             raise FormatError(
                 "sums-unreadable", f"These bytes are not sums this version can go on with: {error}"
             ) from error
-        book = cls(design, cover)
-        done = cover[-1].last if cover else 0
-        for shuffler in book.shufflers:
-            shuffler._open_after(done)
-        return book
+        return cls(design, cover)
 
 
 def _check_cover(design: Design, cover: Cover) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...errors import InvalidInput
 from ...protocol.design import Design
-from ...protocol.releases.groups import Pile
 from ...protocol.releases.report import report_length
-from ...protocol.releases.sums import Sum
+from ...protocol.releases.shuffler import Shuffler
+from ...protocol.trusts.mixing import ShuffledBatch
 from ..contract.intermediary import SHUFFLER
 from ..http.serving import Endpoint
 from .open_batches import ClosedBatch
@@ -16,41 +15,28 @@ from .serving import serve
 
 
 class ReportBatches:
-    """Open batches of reports. A batch of fewer people than the promise counts on is not given out: it waits."""
+    """The open batches of `Shuffler`, by the numbers that a service gives them, and as bytes."""
 
     def __init__(self, design: Design) -> None:
-        if design.mixing is None:
-            raise InvalidInput(
-                "design-without-shufflers", "This design has no shufflers. Make one under trust shuffle."
-            )
-        self._design, self._mixing = design, design.mixing
-        levels = range(len(design.devices))
-        self._piles = [Pile(design, level) for level in levels]
-        self._sums: dict[int, Sum] = {}
-        self.longest = max(report_length(design, level) for level in levels)
+        self._design, self._shuffler = design, Shuffler(design)
+        self.longest = max(report_length(design, level) for level in range(len(design.devices)))
+
+    def _batch(self, number: int) -> ShuffledBatch:
+        (batch,) = self._design.batches_of(number - 1)
+        return batch
 
     def take(self, batch: int, message: bytes) -> None:
         """Add one report to the sum of its batch."""
-        ((_, level),) = self._design.batches_of(batch - 1)
-        pile = self._piles[level]
-        report = pile.check(message)
-        if batch not in self._sums:
-            self._sums[batch] = Sum.empty(self._design, level)
-        self._sums[batch].merge(pile.total([report]))
+        self._shuffler.take(self._batch(batch), message)
 
     def close(self, batch: int, tickets: int, state: bytes) -> ClosedBatch | None:
-        """The sum of a batch, if enough came."""
-        batch_sum = self._sums.get(batch)
-        if batch_sum is None or batch_sum.users < self._mixing.batch << batch_sum.level:
-            return None
-        return ClosedBatch(batch_sum.users, batch_sum.to_bytes(), b"")
+        """The sum of a batch, if enough came. One of fewer people than the promise counts on is not given out: it waits."""
+        total = self._shuffler.close(self._batch(batch))
+        return None if total is None else ClosedBatch(total.users, total.to_bytes(), b"")
 
     def forget(self, batch: int) -> None:
         """Overwrite the sum of a batch, and drop it."""
-        batch_sum = self._sums.pop(batch, None)
-        if batch_sum is not None:
-            batch_sum.cells[...] = 0
-            batch_sum.people[...] = 0
+        self._shuffler.forget(self._batch(batch))
 
 
 def shuffle(path: str | Path, endpoint: Endpoint, database: str | None = None, *, child: bool = False) -> None:

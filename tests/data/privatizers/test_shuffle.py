@@ -82,8 +82,8 @@ def test_where_batches_widen_every_person_is_in_one() -> None:
     assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
     assert any(error > bound / 8 for error, bound in zip(errors, release.radius, strict=True))
     book = ShuffleBook.from_bytes(ShuffleBook(privatizer, kept).to_bytes(), privatizer)
-    assert [shuffler.first for shuffler in book.shufflers][2] == 36
-    assert all(shuffler.first > users for shuffler in book.shufflers[:2])  # whose batches are over
+    assert book.open[2].first == 36
+    assert all(batch.first > users for batch in book.open[:2])  # whose batches are over
     with refused("report-of-other-batch"):
         book.take(respond(privatizer, None, people[0], ReplayableNoise(1), batch=0, simulated=True))
 

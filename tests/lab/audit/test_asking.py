@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from confide.lab.audit.asking import fit_log_ratio
 from confide.lab.audit.fits import FitRuns, fit_targets, last_cell, linear_plan
-from confide.lab.audit.grams import fit_log_ratio
 from confide.lab.audit.people import pairs
 from confide.lab.audit.reservoir import Reservoir
 from confide.mdp import Spec

@@ -21,10 +21,11 @@ from scipy.stats import binom
 from confide.data.privatizers import open_book
 from confide.data.statistics.answers import answer
 from confide.data.trajectories import Trajectory
+from confide.lab.audit.asking import noise_of
 from confide.lab.audit.catalogue import WHOLES
 from confide.lab.audit.counters import mixing
 from confide.lab.audit.fits import ZERO_NOISE, FitRuns, count_plan, linear_plan
-from confide.lab.audit.grams import gram_targets, noise_of, questions
+from confide.lab.audit.grams import gram_targets, questions
 from confide.lab.audit.people import pairs
 from confide.lab.audit.reservoir import Reservoir
 from confide.mdp import Spec

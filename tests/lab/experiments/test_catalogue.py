@@ -12,8 +12,9 @@ import pytest
 from confide.errors import InvalidInput
 from confide.lab.experiments import vtr
 from confide.lab.experiments.catalogue import ADDRESSES, catalogue, chosen
-from confide.lab.experiments.curve import REFERENCE, Curve
+from confide.lab.experiments.curve import Curve
 from confide.lab.experiments.publishing import GROUPS
+from confide.lab.experiments.reference import REFERENCE
 from confide.lab.experiments.shuffled import BATCHES, LEAST, found_batch
 from confide.lab.simulation import prepare
 

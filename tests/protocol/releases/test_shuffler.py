@@ -29,7 +29,7 @@ from confide.protocol.releases.shuffler import (
     keep,
     read_sums,
 )
-from confide.protocol.trusts.mixing import Mixing
+from confide.protocol.trusts.mixing import Mixing, ShuffledBatch
 from confide.protocol.trusts.shuffle import local_guarantee
 from tests.protocol.making import design
 from tests.refusals import refused
@@ -58,72 +58,93 @@ def sent(
     return Submission(first, report) if name is None else Submission(first, report, name)
 
 
-def shuffler(people: int = 3) -> Shuffler:
-    return Shuffler(made(people))
+def shuffled(people: int = 3) -> ShuffleBook:
+    return ShuffleBook(made(people))
 
 
-def to(mixing: Shuffler, **words: Any) -> Submission:
-    return sent(by=mixing.design, **words)
+def to(book: ShuffleBook, **words: Any) -> Submission:
+    return sent(by=book.design, **words)
+
+
+def held(book: ShuffleBook) -> list[int]:
+    """How many reports each level holds of its open batch."""
+    return [book.shuffler.held(batch) for batch in book.open]
 
 
 def test_a_full_batch_is_given_out_as_sums_and_nothing_is_held_after() -> None:
-    mixing = shuffler()
-    assert mixing.add(to(mixing)) is None
-    assert mixing.add(to(mixing)) is None
-    assert mixing.held == 2
-    sums = mixing.add(to(mixing, ones=BITS))
+    book = shuffled()
+    book.take((to(book),))
+    book.take((to(book),))
+    assert held(book) == [2] and book.cover == ()
+    book.take((to(book, ones=BITS),))
+    (sums,) = book.cover
     assert isinstance(sums, ShuffledSums)
     np.testing.assert_array_equal(sums.total.cells, [2 * ONES + BITS])
     assert (sums.total.people.tolist(), sums.first, sums.last) == ([3], 0, 1)
     assert read_sums(DESIGN, (sums,)).guarantee == DESIGN.guarantee
-    assert mixing.held == 0
-    assert not mixing._sum.cells.any() and not mixing._ids
+    assert held(book) == [0] and not book.shuffler._sums and not book._ids
 
 
-def test_a_short_batch_is_held() -> None:
-    mixing = shuffler(3)
-    assert [mixing.add(to(mixing)) for _ in range(2)] == [None, None]
-    assert mixing.held == 2
-    verbs = {name for name in dir(mixing) if not name.startswith("_") and callable(getattr(mixing, name))}
-    assert verbs == {"add", "add_sum", "checked"}  # none of which gives out sums early
+def test_a_short_batch_is_held_and_a_forgotten_one_is_overwritten() -> None:
+    shuffler, batch = Shuffler(DESIGN), ShuffledBatch(0, 0)
+    for _ in range(2):
+        shuffler.take(batch, sent().report.to_bytes(DESIGN))
+        assert shuffler.close(batch) is None
+    assert shuffler.held(batch) == 2
+    shuffler.take(batch, sent(ones=BITS).report.to_bytes(DESIGN))
+    given, inside = shuffler.close(batch), shuffler._sums[batch]
+    assert given is not None and given.cells.tolist() == [(2 * ONES + BITS).tolist()]
+    shuffler.forget(batch)
+    assert not inside.cells.any() and not inside.people.any() and shuffler.held(batch) == 0
+    assert given.users == 3 and shuffler.close(batch) is None
+
+
+def test_bytes_and_reports_add_up_to_the_same_sum() -> None:
+    one, other, batch = Shuffler(DESIGN), ShuffleBook(DESIGN), ShuffledBatch(0, 0)
+    for ones in (ONES, BITS, 0 * ONES):
+        one.take(batch, sent(ones=ones).report.to_bytes(DESIGN))
+        other.take((sent(ones=ones),))
+    total = one.close(batch)
+    assert total is not None and total.to_bytes() == other.cover[0].total.to_bytes()
 
 
 def test_a_report_is_counted_once_even_after_its_batch() -> None:
-    mixing = shuffler(2)
-    first = to(mixing, name=b"a" * 16)
-    mixing.add(first)
-    with pytest.raises(PrivacyError, match="counted once"):
-        mixing.add(first)
-    assert mixing.held == 1
-    assert mixing.add(to(mixing)) is not None
+    book = shuffled(2)
+    first = to(book, name=b"a" * 16)
+    book.take((first,))
+    with refused("report-twice"):
+        book.take((first,))
+    assert held(book) == [1]
+    book.take((to(book),))
+    assert len(book.cover) == 1
     with refused("report-of-other-batch"):
-        mixing.add(first)
-    assert mixing.held == 0
+        book.take((first,))
+    assert held(book) == [0]
 
 
 @pytest.mark.parametrize("wrong", [ONES * 0 - 1, BITS + 1, ONES + (1 << 52)])
 def test_no_report_has_more_bits_than_there_are(wrong: np.ndarray) -> None:
-    mixing = shuffler()
-    with pytest.raises(InvalidInput, match="no honest device"):
-        mixing.add(to(mixing, ones=wrong))
-    assert mixing.held == 0 and not mixing._sum.cells.any()
+    book = shuffled()
+    with refused("report-dishonest"):
+        book.take((to(book, ones=wrong),))
+    assert held(book) == [0] and not book.shuffler._sums
 
 
 def test_reports_of_another_kind_are_refused() -> None:
-    mixing, other = shuffler(), made(reward_bits=2)
-    strange = replace(to(mixing).report, question=other.question.digest)
+    book, other = shuffled(), made(reward_bits=2)
+    strange = replace(to(book).report, question=other.question.digest)
     for submission, reason in (
         (sent(by=other), "report-of-other-design"),
-        (to(mixing, ones=np.zeros(3, dtype=np.int64)), "report-length"),
-        (to(mixing, level=1), "report-level-or-row"),
-        (to(mixing, ones=ONES / 2), "report-length"),
-        (Submission(0, replace(to(mixing).report, row=1)), "report-level-or-row"),
+        (to(book, ones=np.zeros(3, dtype=np.int64)), "report-length"),
+        (to(book, level=1), "reports-not-one-each"),
+        (to(book, ones=ONES / 2), "report-length"),
+        (Submission(0, replace(to(book).report, row=1)), "report-level-or-row"),
         (Submission(0, strange), "report-of-other-question"),
-        (to(mixing, first=1), "report-of-other-batch"),
+        (to(book, first=1), "report-of-other-batch"),
     ):
         with refused(reason):
-            mixing.add(submission)
-    assert mixing.held == 0 and not mixing._sum.cells.any()
+            book.take((submission,))
+    assert held(book) == [0] and not book.shuffler._sums
 
 
 def test_a_shuffler_needs_a_design_that_mixes() -> None:
@@ -133,15 +154,16 @@ def test_a_shuffler_needs_a_design_that_mixes() -> None:
 
 
 def test_sums_are_taken_like_the_reports_in_them() -> None:
-    mixing = shuffler()
+    book = shuffled()
     several = Sum(DESIGN.digest, np.array([2 * ONES]), np.array([2]))
-    mixing.add(to(mixing))
-    assert mixing.add_sum(several) is not None
-    mixing.add_sum(several)
+    book.take((to(book),))
+    book.take_sum(several)
+    assert book.users == 3
+    book.take_sum(several)
     for bad in (several, replace(several, level=1), Sum(made(4).digest, several.cells, several.people)):
         with pytest.raises(InvalidInput):
-            mixing.add_sum(bad)
-    assert mixing.held == 2
+            book.take_sum(bad)
+    assert held(book) == [2]
 
 
 def test_sums_and_shuffled_reports_are_different_types_with_different_promises() -> None:
@@ -255,16 +277,17 @@ def test_sums_with_gaps_are_refused() -> None:
 @pytest.mark.parametrize("model", [STATIONARY, PER_STEP])
 def test_sampled_steps_are_summed_row_by_row(model: str) -> None:
     by = made(40, CountQuestion(Spec(2, 2, 3, model)), "shuffled-step")
-    mixing, rows = Shuffler(by), by.question.rows
+    book, rows = ShuffleBook(by), by.question.rows
     message = np.eye(by.question.width, dtype=np.int64)[4]
     for person in range(40):
         report = Report(by.digest, by.question.digest, message, 0 if person % 2 else rows - 1)
-        sums = mixing.add(Submission(0, report))
-    assert sums is not None and sums.total.cells.shape == (rows, by.question.width)
+        book.take((Submission(0, report),))
+    (sums,) = book.cover
+    assert sums.total.cells.shape == (rows, by.question.width)
     assert sums.total.cells[:, 4].sum() == 40
     assert read_sums(by, (sums,)).users == 40
-    with pytest.raises(InvalidInput, match="no honest device"):
-        mixing.add(Submission(1, Report(by.digest, by.question.digest, 2 * message, 0)))
+    with refused("report-dishonest"):
+        book.take((Submission(1, Report(by.digest, by.question.digest, 2 * message, 0)),))
 
 
 # All shufflers of a design in one book.
@@ -288,12 +311,12 @@ def test_a_person_is_taken_whole_or_not_at_all() -> None:
     ):
         with pytest.raises((InvalidInput, PrivacyError)):
             book.take(bad)
-    assert [one.held for one in book.shufflers] == [0] * len(tree().devices)
+    assert held(book) == [0] * len(tree().devices)
     book.take(good)
-    assert [one.held for one in book.shufflers] == [1] * len(tree().devices)
+    assert held(book) == [1] * len(tree().devices)
     with pytest.raises(PrivacyError, match="counted once"):
         book.take(good)
-    assert [one.held for one in book.shufflers] == [1] * len(tree().devices)
+    assert held(book) == [1] * len(tree().devices)
 
 
 def test_a_book_of_full_batches_goes_on_after_a_restart() -> None:
@@ -303,7 +326,7 @@ def test_a_book_of_full_batches_goes_on_after_a_restart() -> None:
         book.take((sent(batch),))
     again = ShuffleBook.from_bytes(book.to_bytes(), DESIGN)
     assert again.users == book.users == 6 and again.to_bytes() == book.to_bytes()
-    assert again.shufflers[0].first == 2 and again.shufflers[0].held == 0  # devices of the open batch send again
+    assert again.open[0].first == 2 and held(again) == [0]  # devices of the open batch send again
     for _ in range(3):
         again.take((sent(2),))
     assert again.users == 9

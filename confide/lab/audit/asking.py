@@ -1,0 +1,73 @@
+"""The likelihood of all that a linear fit releases, whose questions depend on the answers before them.
+
+What is asked next follows from what was released, without any data. So the likelihood of all releases r_1, r_2, ... is the product
+of those of r_k given the releases before it: Gaussian around a person's exact answer to the question that they led to. Where
+two halves of the people are asked apart, who is in which is drawn at random, and the likelihood is the mean over both ways. The
+ratio for two people is a function of what was released and of nothing else, so an attacker may compute it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...analysis.fitting.linear import LinearPlan
+from ...analysis.fitting.linear_learning import WORTH
+from ...data.statistics.gram import Logged
+from ...learning.learners import Context
+from ...protocol.design import Design
+from ...protocol.kinds.gram import MATRIX_GRID, VECTOR_GRID, GramNoise, GramRelease
+from ...protocol.kinds.worth import WORTH as WORTH_KIND
+from ...protocol.kinds.worth import WorthRelease
+from .events import Array
+
+Ways = Sequence[Logged]
+"""The logs of a person and of who else is in the data, one for every way in which people may be in halves; all equally likely."""
+
+
+def gram_cells(matrix: Any, vectors: Any) -> Array:
+    """(n,) the numbers of an answer: upper triangles of matrices (B, d, d), and vectors (m, B, d)."""
+    above, beside = np.triu_indices(matrix.shape[-1])
+    return np.asarray(np.concatenate([matrix[..., above, beside].ravel(), vectors.ravel()]), dtype=np.float64)
+
+
+def noise_of(design: Design) -> Array:
+    """(n,) the deviation of every number that is released."""
+    noise: GramNoise = design.mechanism
+    features, sigmas = noise.form.features, []
+    above, beside = np.triu_indices(features.dimension)
+    for matrix, vectors in noise.sizes:
+        sigmas.append(np.tile(matrix * np.where(above == beside, np.sqrt(2), 1.0), features.blocks))
+        sigmas += [np.full(features.blocks * features.dimension, size) for size in vectors]
+    return np.concatenate(sigmas)
+
+
+def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[str, Any]) -> float:
+    """The log-likelihood ratio of all releases of a fit, of one person's over that of another."""
+    answers: list[GramRelease] = [release for name, release in released.items() if name != WORTH]
+    worth: WorthRelease | None = released.get(WORTH)
+    state = plan.learner.begin(Context(plan.data.knowledge.spec, max(answers[0].users, 1)))
+    for answer in answers:
+        state = plan.learner.learn(state, answer)
+    sigmas = noise_of(plan.design)
+    seen = np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
+    family = None if plan.worth is None else WORTH_KIND.question_of(plan.worth)
+    if family is not None and worth is not None:  # which papers do not ask for
+        first = family.member(state.critics[0])
+        sigmas, seen = np.append(sigmas, [worth.noise] * 2), np.append(seen, [worth.returned, worth.promised])
+    noisy = sigmas > 0
+
+    def likelihood(logged: Logged) -> float:
+        exact = []
+        for answer in answers:
+            matrix, vectors = logged.sums(plan.design.question.member(answer.question))
+            exact.append(gram_cells(matrix * MATRIX_GRID, vectors * VECTOR_GRID))
+        expected = np.concatenate(exact)
+        if family is not None:
+            expected = np.append(expected, logged.worth(family.gram, first) / family.resolution)
+        return float(-(((seen - expected)[noisy] / sigmas[noisy]) ** 2).sum() / 2)
+
+    both = [np.logaddexp.reduce([likelihood(logged) for logged in ways]) - np.log(len(ways)) for ways in people]
+    return float(both[0] - both[1])

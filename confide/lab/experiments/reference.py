@@ -1,0 +1,71 @@
+"""The reference without privacy of every page: confide with default settings, by whichever of its learners loses least there.
+
+What privacy costs is a ratio to the best that is known without it. A published algorithm without privacy is no such
+reference: with printed bonuses, or stuck in one world of twenty, it can lose more than private learners do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+from ...privacy import NoPrivacy
+from .curve import Curve, Sweep
+from .instances import Instances
+from .part import PartResult
+
+REFERENCE = "no privacy, confide with default settings"
+LEARNERS = ("ucbvi", "obi", "ucrl-vtr")
+"""Learners of ours that may do best without privacy."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """Of several parts the one with the least mean at its last place."""
+
+    label: str
+    parts: tuple[Any, ...]
+
+    def promise(self) -> str:
+        """No privacy, in words."""
+        return str(NoPrivacy())
+
+    def rescheduled(self, schedule: str) -> Best:
+        """The same with another schedule."""
+        return replace(self, parts=tuple(part.rescheduled(schedule) for part in self.parts))
+
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Run all, and keep the best."""
+        results: list[PartResult] = [part.compute(scale, seeds) for part in self.parts]
+        best = min(results, key=lambda result: float(result.final.mean()))
+        return replace(best, label=self.label, seconds=sum(result.seconds for result in results))
+
+
+def _unhidden(curve: Curve, learner: str) -> Curve:
+    """A curve's world, people and schedule, without privacy and with nothing tuned."""
+    kept: dict[str, Any] = {
+        name: curve.choices[name] for name in ("horizon", "schedule", "seed") if name in curve.choices
+    }
+    return replace(curve, label="", learner=learner, privacy=NoPrivacy(), choices=kept)
+
+
+@singledispatch
+def _without_privacy(part: Any, learner: str) -> Any:
+    """The part without privacy, by a learner: the same worlds and people."""
+    return _unhidden(part, learner)
+
+
+@_without_privacy.register
+def _(part: Instances, learner: str) -> Any:
+    return replace(part, label="", curve=_unhidden(part.curve, learner))
+
+
+@_without_privacy.register
+def _(part: Sweep, learner: str) -> Any:
+    return replace(part, label="", curves=tuple(_unhidden(curve, learner) for curve in part.curves))
+
+
+def reference_of(part: Any, learners: tuple[str, ...] = LEARNERS[:2], label: str = REFERENCE) -> Best:
+    """The reference for a part of a page: the same worlds and people, by our best learner without privacy."""
+    return Best(label, tuple(_without_privacy(part, learner) for learner in learners))
