@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide import Local, NoPrivacy
+from confide import Local, NoPrivacy, fit
 from confide.cli import run as command
 from confide.data.privatizers import DatasetBook, open_book, respond
-from confide.data.trajectories import Trajectory
+from confide.data.trajectories import Trajectory, read
 from confide.errors import FormatError, PrivacyError, UnknownName, UnsafeNoise
 from confide.lab.audit import audit, entries, targets_of
 from confide.lab.audit.sweep import swept
@@ -26,6 +26,7 @@ from confide.lab.environments import make as world
 from confide.lab.simulation import prepare, simulate
 from confide.lab.simulation.play import walk
 from confide.lab.simulation.simulate import choose_engine
+from confide.lab.staging import visit
 from confide.lab.testing import DesignConformance, MechanismConformance
 from confide.mdp import Policy, Spec
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
@@ -35,8 +36,11 @@ from confide.protocol.accepted import accept
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.releases import open_book as open_reports
+from confide.protocol.releases.reading import from_bytes
+from confide.service.collector.founding import make_service
 from tests.everyday import first_of
 from tests.refusals import refused
+from tests.service.collector.services import running
 
 from .toys.arms import KIND, Arms, ArmsQuestion, Chooser
 from .toys.blurred import Blurred
@@ -111,6 +115,34 @@ def test_devices_and_a_server_exchange_bytes(name: str) -> None:
     release = book.close()
     assert release.users == book.users == 40 and release.guarantee == asked.guarantee
     assert (np.asarray(asked.radii(40)) > 0).all()
+
+
+@pytest.mark.service
+def test_a_mechanism_is_served_by_a_collector_over_http(tmp_path: Path) -> None:
+    """The contract names it, devices draw it, and the collector learns from what they send: all three by its bytes."""
+    promise, schedule = Local(20.0), Schedule.batches(10, 2)
+    folder = make_service(tmp_path / "tea", SPEC, promise, 10, schedule=schedule, mechanism="blurred")
+    with running(folder) as service:
+        assert visit(service.url, "riverswim/3", 10).as_json()["counted"] == 10
+        service.until_round(3)
+        served = service.contract.design
+        assert isinstance(served.mechanism, Blurred) and served.guarantee == served.requested == promise
+        for number in (1, 2):
+            status, body = service.get(f"/v1/releases/{number}")
+            release = from_bytes(served, body)
+            assert status == 200 and release.users == 5 * number and release.guarantee == promise
+
+
+def test_what_a_service_and_a_fit_do_not_know_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    """Services have trust models with a server, and learners from counts; a data set is released by noise on its sums."""
+    with refused("service-trust"):
+        make_service(tmp_path / "tea", SPEC, Guarantee(WITNESS, 2.0), 10)
+    assert not (tmp_path / "tea").exists()
+    log = {"user": [0, 0], "step": [0, 1], "state": [0, 1], "action": [0, 1], "reward": [0.0, 1.0]}
+    data = read(log, states=3, actions=2, horizon=2)
+    with refused("unknown-name"):
+        fit(data, privacy=Central(rho=1.0), mechanism="blurred", out=tmp_path / "policy")
+    assert not (tmp_path / "policy").exists()
 
 
 @pytest.mark.parametrize("name", designs())
