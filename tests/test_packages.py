@@ -191,7 +191,7 @@ def test_the_map_names_the_boundary() -> None:
 def test_the_map_names_files_and_places_in_them_that_are_there() -> None:
     text = (REPOSITORY / "docs" / "map.md").read_text(encoding="utf-8")
     files = {name for name in re.findall(r"`([a-z_]+/[\w/]+\.(?:py|js))`", text) if not re.search("NAME|PAPER", name)}
-    assert len(files) > 50
+    assert len(files) > 40 and len(text.splitlines()) <= 70  # it is read on one screen
     missing = {
         name for name in files if not any((base / name).is_file() for base in (REPOSITORY / "confide", REPOSITORY))
     }
