@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.experiment import catalogue
 from confide.lab.experiments.part import PAPER
 from confide.lab.experiments.publishing import missing_pictures, read_data
 from tools.pages import DOCUMENTS, PAGES, filled, folders, stale

@@ -36,7 +36,7 @@ from confide.protocol.accepted import accept
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.releases import open_book as open_reports
-from confide.protocol.releases.reading import from_bytes
+from confide.protocol.releases.release import read_release
 from confide.service.collector.founding import make_service
 from tests.everyday import first_of
 from tests.refusals import refused
@@ -129,7 +129,7 @@ def test_a_mechanism_is_served_by_a_collector_over_http(tmp_path: Path) -> None:
         assert isinstance(served.mechanism, Blurred) and served.guarantee == served.requested == promise
         for number in (1, 2):
             status, body = service.get(f"/v1/releases/{number}")
-            release = from_bytes(served, body)
+            release = read_release(served, body)
             assert status == 200 and release.users == 5 * number and release.guarantee == promise
 
 

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from confide.errors import InvalidInput
-from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.experiment import catalogue
 from confide.lab.experiments.part import PAPER, QUICK
 from confide.lab.experiments.publishing import (
     HEADLINE,

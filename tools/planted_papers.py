@@ -24,37 +24,37 @@ def wrong_line(what: str, file: str, old: str, new: str, unseen: str = WIDTH) ->
 MUTANTS = (
     wrong(
         "PRIVATE-UCB: E has sqrt(4) for sqrt(8)",
-        "protocol/paper_radii.py",
+        "protocol/papers.py",
         "noise * np.sqrt(8 * growth(episodes) * log)",
         "noise * np.sqrt(4 * growth(episodes) * log)",
     ),
     wrong(
         "PRIVATE-UCB: log K for log T",
-        "protocol/paper_radii.py",
+        "protocol/papers.py",
         "first, second = _logs(spec, 6 * episodes * spec.horizon, failure)",
         "first, second = _logs(spec, 6 * episodes, failure)",
     ),
     wrong(
         "PUCB: log(K) to the power 2 for 5/2",
-        "protocol/paper_radii.py",
+        "protocol/papers.py",
         "max(math.log2(episodes), 1.0) ** 1.5",
         "max(math.log2(episodes), 1.0) ** 1.0",
     ),
     wrong(
         "LDP-OBI, Prop. 8: sqrt(5) for sqrt(8) in c_1 and c_2",
-        "protocol/paper_radii.py",
+        "protocol/papers.py",
         "visits = np.maximum(np.sqrt(users + 1), first) * np.sqrt(8 * first) * noise",
         "visits = np.maximum(np.sqrt(users + 1), first) * np.sqrt(5 * first) * noise",
     ),
     wrong(
         "LDP-OBI, Prop. 8: sqrt(5) for sqrt(8) in c_3",
-        "protocol/paper_radii.py",
+        "protocol/papers.py",
         "rows = np.maximum(np.sqrt((users + 1) * spec.states), second) * np.sqrt(8 * second) * noise",
         "rows = np.maximum(np.sqrt((users + 1) * spec.states), second) * np.sqrt(5 * second) * noise",
     ),
     wrong(
         "LDP-OBI, Prop. 8: c_4 = c_3/S",
-        "protocol/paper_radii.py",
+        "protocol/papers.py",
         "return _same(visits, rows / math.sqrt(spec.states), rows)",
         "return _same(visits, rows / spec.states, rows)",
     ),
@@ -152,7 +152,7 @@ MUTANTS = (
     ),
     wrong(
         "DP-APVI: E_rho has 2 for 4",
-        "protocol/paper_radii.py",
+        "protocol/papers.py",
         "half = np.full_like(users, noise * np.sqrt(2 * second))",
         "half = np.full_like(users, noise * np.sqrt(second / 2))",
     ),

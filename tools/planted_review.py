@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         "noise is added in floats, which round the noise alone",
-        "mechanisms/additive.py",
+        "mechanisms/randomizer.py",
         "on_grid(cells, self.grid).astype(np.int64)",
         "on_grid(cells, self.grid)",
         (f"{GRIDS}::test_noise_is_added_in_whole_numbers",),

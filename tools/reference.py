@@ -55,7 +55,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "confide.protocol.releases",
         "confide.protocol.releases.books",
         "confide.protocol.releases.report",
-        "confide.protocol.releases.reading",
+        "confide.protocol.releases.release",
         "confide.protocol.releases.shuffler",
         "confide.protocol.releases.sums",
         "confide.protocol.releases.release_bytes",

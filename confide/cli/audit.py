@@ -20,8 +20,7 @@ from ..lab.audit.pacing import BARELY, Pace, clock
 from ..loading import worker_setup
 from ..privacy.guarantee import rounded_down, rounded_up
 from .options import Count
-from .output import emit, note, table
-from .progress import bar
+from .output import bar, emit, note, table
 
 if TYPE_CHECKING:
     from ..lab.audit import AuditEntry, Finding

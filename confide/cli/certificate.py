@@ -10,7 +10,7 @@ import click
 from ..errors import InvalidInput
 from . import output
 from .init import folder_of
-from .progress import working
+from .output import working
 
 if TYPE_CHECKING:
     from ..privacy import Certificate

@@ -8,8 +8,7 @@ import click
 
 from .init import folder_of
 from .options import check_plot
-from .output import emit, note, plain_number, table
-from .progress import working
+from .output import emit, note, plain_number, table, working
 
 ORDINARY = ("practice", "learned")
 

@@ -31,7 +31,7 @@ def _online(folder: Path) -> None:
     """Simulate four promises in one world; show a table, a picture and a certificate."""
     from ..analysis.reporting.figures import regret_figure
     from ..lab.simulation import simulate
-    from .progress import bar
+    from .output import bar
 
     click.echo("1. A service learns online. 20,000 people swim a river of 4 places; the server hides each of them.\n")
     settings = (

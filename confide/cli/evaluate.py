@@ -9,8 +9,7 @@ import click
 from ..errors import InvalidInput
 from .init import folder_of
 from .learner import show_worth
-from .output import emit, plain_number
-from .progress import working
+from .output import emit, plain_number, working
 
 if TYPE_CHECKING:
     from ..analysis.results.fit import Fit

@@ -6,8 +6,7 @@ import click
 
 from . import options
 from .init import folder_of
-from .output import emit, plain_number, table
-from .progress import working
+from .output import emit, plain_number, table, working
 
 
 @click.command("explain")

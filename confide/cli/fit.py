@@ -14,8 +14,7 @@ from . import options
 from .dataset import dataset_options, open_dataset
 from .init import fill_from_file, in_fit_file
 from .learner import chosen_learner, learner_options, show_coverage, show_verdict
-from .output import emit, note, plain_number
-from .progress import stages
+from .output import emit, note, plain_number, stages
 
 if TYPE_CHECKING:
     from ..analysis.fitting import Check

@@ -163,7 +163,7 @@ def run_all(study: Study, workers: int, scheduler: str | None, replace: bool) ->
 
     A run that is to be saved keeps every seed that is finished: whatever stops the grid, the same command goes on from them.
     """
-    from .progress import bar
+    from .output import bar
 
     seeds = sum(cell.choices.seeds for cell in study.cells)
     try:

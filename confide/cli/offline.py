@@ -10,8 +10,7 @@ import click
 from ..errors import InvalidInput
 from . import options
 from .learner import own_options
-from .output import emit, plain_number, table
-from .progress import working
+from .output import emit, plain_number, table, working
 
 if TYPE_CHECKING:
     from ..lab.simulation.offline import OfflineEvaluation, OfflineRun

@@ -8,8 +8,7 @@ import click
 
 from .init import folder_of
 from .learner import chosen_learner, learner_options, show_worth
-from .output import emit, note
-from .progress import working
+from .output import emit, note, working
 
 
 @click.command("refit")

@@ -77,7 +77,7 @@ def command(
     An address is that of a figure or a table, such as ldp-obi/figure-1; the name of a paper, such as ldp-obi; or all.
     `list` shows them. What was interrupted goes on where it stopped.
     """
-    from ..lab.experiments.catalogue import ADDRESSES, catalogue, chosen
+    from ..lab.experiments.experiment import ADDRESSES, catalogue, chosen
     from ..lab.experiments.publishing import publish_gallery
     from ..lab.studies.spreading import TaskEngine
 
@@ -122,7 +122,7 @@ def _run(
 
     from ..lab.experiments.part import ResultStore
     from ..lab.experiments.publishing import markdown, publish
-    from .progress import bar
+    from .output import bar
 
     wanted = experiment if parts is None else experiment.only(parts)
     with tempfile.TemporaryDirectory() as nothing, bar(len(wanted.parts), experiment.address) as progress:
@@ -144,7 +144,7 @@ def _run(
 
 
 def _list(experiments: list[Experiment]) -> None:
-    from .progress import bar
+    from .output import bar
 
     rows = []
     with bar(len(experiments), "working out guarantees") as progress:

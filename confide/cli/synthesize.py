@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from .init import folder_of
-from .output import emit, note
-from .progress import working
+from .output import emit, note, working
 
 
 @click.command("synthesize")

@@ -57,7 +57,7 @@ def command(
 ) -> None:
     """Choose a learner's constant on simulated people in ENVIRONMENT, never on real data."""
     from ..lab.simulation.tune import SEED, tune
-    from .progress import bar
+    from .output import bar
 
     try:
         values = [float(value) for value in grid.split(",")]

@@ -6,9 +6,8 @@ from ..loading import on_first_use
 
 if TYPE_CHECKING:
     from .features import MixtureFeatures
-    from .model import Model
+    from .model import PER_STEP, STATIONARY, Model, Spec
     from .policy import AS_NOW, Policy
-    from .spec import PER_STEP, STATIONARY, Spec
 
 __all__ = ["AS_NOW", "PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]
 
@@ -16,10 +15,10 @@ _HOMES = {
     "AS_NOW": "policy",
     "MixtureFeatures": "features",
     "Model": "model",
-    "PER_STEP": "spec",
+    "PER_STEP": "model",
     "Policy": "policy",
-    "STATIONARY": "spec",
-    "Spec": "spec",
+    "STATIONARY": "model",
+    "Spec": "model",
 }
 
 __getattr__ = on_first_use(__name__, _HOMES)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import FormatError, InvalidInput
-from .spec import STATIONARY, Spec
+from .model import STATIONARY, Spec
 from .ways import Array, PossibleCells
 
 

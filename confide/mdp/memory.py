@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import InvalidInput
-from .spec import Spec
+from .model import Spec
 
 TABLE, COUNTS, SUMS = 1, 90, 24
 """Bytes a triple (state, action, next state): of the public table alone; of counting and planning, a layer (measured:

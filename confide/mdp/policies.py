@@ -9,8 +9,8 @@ import struct
 from collections.abc import Sequence
 
 from ..errors import FormatError
+from .model import Spec
 from .policy import Policy
-from .spec import Spec
 
 MAGIC = b"cfm1"
 COUNT = struct.Struct("<4sI")

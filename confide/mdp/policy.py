@@ -14,7 +14,7 @@ from .. import validation
 from ..errors import FormatError, InvalidInput
 
 if TYPE_CHECKING:
-    from .spec import Spec
+    from .model import Spec
 
 MAGIC = b"cfp1"
 HEADER = struct.Struct("<4sBIII")

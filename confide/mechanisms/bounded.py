@@ -21,9 +21,8 @@ from .. import validation
 from ..errors import InvalidInput
 from ..privacy import Disclosed, Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
 from ..validation import Json
-from .additive import Additive
 from .noise import NoiseSource
-from .randomizer import WHOLE
+from .randomizer import WHOLE, Additive
 
 # At least this many grid points a radius. Noise is drawn on the grid on which its loss is tabulated: one law for both.
 FINENESS = 512

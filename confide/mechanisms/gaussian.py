@@ -27,9 +27,8 @@ from .. import privacy, validation
 from ..privacy import Concentrated, Guarantee, Loss, Sensitivity
 from ..privacy.quantiles import normal_quantile
 from ..validation import Json
-from .additive import Additive
 from .noise import NoiseSource
-from .randomizer import REACH, up_to_grid
+from .randomizer import REACH, Additive, up_to_grid
 
 # Width of the randomised rounding of the proof, and how fine a grid must be for it.
 ROUNDING = 1.5

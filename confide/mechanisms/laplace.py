@@ -18,9 +18,8 @@ from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from ..privacy.quantiles import normal_cdf
 from ..validation import Json
-from .additive import Additive
 from .noise import NoiseSource
-from .randomizer import REACH, up_to_grid
+from .randomizer import REACH, Additive, up_to_grid
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..validation import between, integer, positive, refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .fractions import LawName, Words
+    from .plain import LawName, Words
 
 Shape = int | tuple[int, ...]
 
@@ -122,7 +122,7 @@ class SecureNoise:
     def _draw(self, law: LawName, scale: float, shape: Shape) -> NDArray[np.int64]:
         dimensions = _dimensions(shape)
         cells = math.prod(dimensions)
-        from .fractions import rational
+        from .plain import rational
 
         if rational(law, scale) is None:
             from . import wide

@@ -11,23 +11,49 @@ by 3e-5 in epsilon at 30, and from about 37 + ln(k-1) on it is 1, which hides no
 binary digits at a time, and compared with an interval that contains the probability, until it lies outside. The interval
 is rational arithmetic around one correctly rounded exponential (`decimal` promises that), and narrows with every 64
 digits. So the outcome is that of comparing with the probability itself: nothing is rounded.
+
+Scales as fractions that are never smaller: what exact samplers, compiled or plain, draw with.
 """
 
 from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..validation import refusal
 
-if TYPE_CHECKING:
-    from .fractions import LawName, Words
+LawName = Literal["laplace", "gaussian"]
+
+Words = Callable[[int], NDArray[np.uint64]]
+"""A source of independent uniform 64-bit words: asked for n, it gives n that it never gives again."""
+
+RANGES: dict[LawName, tuple[float, float]] = {"laplace": (2.0**-33, 2.0**53), "gaussian": (2.0**-6, 2.0**26)}
+"""The scales whose numerator and denominator stay so small (2^53 and 2^26) that 64-bit arithmetic cannot overflow."""
+
+RELATIVE_EXCESS = 1e-6
+
+
+def rational(law: LawName, scale: float) -> tuple[int, int] | None:
+    """The fraction p/q with scale <= p/q <= scale (1 + RELATIVE_EXCESS) whose q is the smallest power of two.
+
+    Never below what was asked, so never less private. Multiplying a float by a power of two is exact, so p is exactly
+    ceil(q scale). None outside the law's range.
+    """
+    low, high = RANGES[law]
+    if not low <= scale <= high:
+        return None
+    q = 1
+    while math.ceil(scale * q) - scale * q > RELATIVE_EXCESS * scale * q:
+        q *= 2
+    return math.ceil(scale * q), q
+
 
 DIGITS = 64
 
@@ -142,7 +168,6 @@ class Bits:
 
 def draw(words: Words, cells: int, law: LawName, scale: float) -> Integers:
     """Independent integers, P(x) ~ exp(-|x|/s) or P(x) ~ exp(-x^2/(2 s^2)), where s is `rational(law, scale)`."""
-    from .fractions import RANGES, rational
 
     fraction = rational(law, scale)
     if fraction is None:

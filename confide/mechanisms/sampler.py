@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..validation import refusal
-from .fractions import RANGES, LawName, Words, rational
+from .plain import RANGES, LawName, Words, rational
 
 _MOST_SCALES = 255
 _MOST_WORDS = 2**15

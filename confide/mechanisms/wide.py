@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from .fractions import LawName, Words
+    from .plain import LawName, Words
 
 MOST_SCALES = 255
 """The geometric part of a Laplace draw stops here, an event of probability exp(-255) < 1e-110 a draw."""

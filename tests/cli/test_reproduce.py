@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from confide.cli import run
-from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.experiment import catalogue
 
 
 class Links(HTMLParser):

@@ -18,7 +18,7 @@ from confide.data.trajectories.trajectory import Trajectory
 from confide.errors import ConfideError
 from confide.mdp import Spec
 from confide.mechanisms.catalogue import parameters
-from confide.mechanisms.fractions import rational
+from confide.mechanisms.plain import rational
 from confide.privacy import GaussianLoss, Guarantee, Local, Pure, Schedule, rho_of
 from confide.privacy.conversion import gaussian_delta
 from confide.privacy.guarantee import JOINT, SHUFFLE

@@ -26,7 +26,7 @@ from confide.lab.staging.processes import Process
 from confide.mdp import Spec
 from confide.privacy import Guarantee, Schedule
 from confide.privacy.guarantee import JOINT, SHUFFLE
-from confide.protocol.releases import reading
+from confide.protocol.releases.release import read_release
 from confide.service.collector.founding import make_service
 from confide.service.contract.intermediary import SHUFFLER
 
@@ -156,7 +156,7 @@ def test_ticket_holders_are_in_the_batch_that_their_ticket_names(tmp_path: Path,
     assert result["events"] == {taken: many, "counted: The report was counted.": many}
     assert {letter[8:72] for letter in result["letters"]} == {made.digest.hex()}
     assert {int.from_bytes(bytes.fromhex(letter[80:88]), "little") for letter in result["letters"]} == set(range(many))
-    release = reading.from_bytes(made.design, data)
+    release = read_release(made.design, data)
     assert release.users == many
     asked = made.design.question.counts.having(parts=("visits", "rewards", "transitions"))
     walks = [Trajectory(*(np.array(part) for part in life)) for life in result["lives"]]

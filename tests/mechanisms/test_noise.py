@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest, chi2, chi2_contingency, kstest, laplace, norm
 
 from confide.errors import InvalidInput
-from confide.mechanisms import fractions, sampler, wide
+from confide.mechanisms import plain, sampler, wide
 from confide.mechanisms.noise import (
     LARGEST_SCALE,
     PLAIN_CELLS,
@@ -292,7 +292,7 @@ def read(bits: list[int], cell: Callable[..., int], p: int, q: int) -> tuple[int
 @pytest.mark.parametrize("p", [1, 2, 2**26 + 1, 2**53 - 1, 2**53])
 def test_the_largest_laplace_does_not_overflow(p: int) -> None:
     bits = extreme_laplace(p)
-    assert p <= fractions.RANGES["laplace"][1]
+    assert p <= plain.RANGES["laplace"][1]
     assert read(bits, sampler._laplace, p, 1) == (-(256 * p - 1), len(bits))
     assert read(bits, sampler._laplace, p, 3) == (-((256 * p - 1) // 3), len(bits))
 
@@ -326,36 +326,36 @@ def test_a_rejected_draw_and_a_negative_zero_start_again() -> None:
 def test_a_rational_scale_is_never_smaller_and_hardly_larger(
     law: sampler.LawName, limit: int, data: st.DataObject
 ) -> None:
-    low, high = fractions.RANGES[law]
+    low, high = plain.RANGES[law]
     scale = data.draw(st.floats(low, high) | st.floats(low, 2 * low) | st.floats(low, 100.0))
-    fraction = fractions.rational(law, scale)
+    fraction = plain.rational(law, scale)
     assert fraction is not None
     p, q = fraction
     asked = Fraction(scale)
-    assert asked <= Fraction(p, q) <= asked * (1 + Fraction(fractions.RELATIVE_EXCESS) + Fraction(1, 10**15))
-    assert fractions.RELATIVE_EXCESS <= 1e-6
+    assert asked <= Fraction(p, q) <= asked * (1 + Fraction(plain.RELATIVE_EXCESS) + Fraction(1, 10**15))
+    assert plain.RELATIVE_EXCESS <= 1e-6
     assert max(p, q) <= limit
 
 
 @pytest.mark.parametrize(("law", "limit"), [("laplace", 2**53), ("gaussian", 2**26)])
 def test_the_smallest_scales_stay_within_the_limit(law: sampler.LawName, limit: int) -> None:
     for ulps in range(100):
-        low = fractions.RANGES[law][0]
-        fraction = fractions.rational(law, low + ulps * math.ulp(low))
+        low = plain.RANGES[law][0]
+        fraction = plain.rational(law, low + ulps * math.ulp(low))
         assert fraction is not None
         assert max(fraction) <= limit
 
 
 def test_rational_scales_end_where_arithmetic_would_overflow() -> None:
-    assert fractions.rational("gaussian", 10.0) == (10, 1)
-    assert fractions.rational("gaussian", 0.5) == (1, 2)
-    assert fractions.rational("gaussian", 2.0**26) == (2**26, 1)
-    assert fractions.rational("gaussian", 2.0**26 + 1) is None
-    assert fractions.rational("gaussian", 0.01) is None
-    assert fractions.rational("laplace", 2.0**53) == (2**53, 1)
-    assert fractions.rational("laplace", 2.0**54) is None
-    assert fractions.rational("laplace", 1e-12) is None
-    assert fractions.rational("laplace", 5e-324) is None
+    assert plain.rational("gaussian", 10.0) == (10, 1)
+    assert plain.rational("gaussian", 0.5) == (1, 2)
+    assert plain.rational("gaussian", 2.0**26) == (2**26, 1)
+    assert plain.rational("gaussian", 2.0**26 + 1) is None
+    assert plain.rational("gaussian", 0.01) is None
+    assert plain.rational("laplace", 2.0**53) == (2**53, 1)
+    assert plain.rational("laplace", 2.0**54) is None
+    assert plain.rational("laplace", 1e-12) is None
+    assert plain.rational("laplace", 5e-324) is None
     with pytest.raises(InvalidInput, match=r"between 0\.015625 and"):
         sampler.draw(fixed_words(0), 10, "gaussian", 2.0**27)
 

@@ -14,7 +14,7 @@ from ...errors import ConfideError, FormatError, PrivacyError
 from ...mechanisms.counter import CounterState
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...protocol.design import Design
-from ...protocol.releases.reading import release_about
+from ...protocol.releases.release import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import InvalidInput, PrivacyError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...protocol.design import Design
-from ...protocol.releases.reading import release_about
+from ...protocol.releases.release import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
 from .curator import Total

@@ -1,9 +1,8 @@
 """Environments come out of this room: named worlds with a known model, or games that can only be played."""
 
 from . import arms, chain, climb, clinic, grid, illness, linear_mdp, lower_bound, mixture, random_mdp, riverswim, sepsis  # noqa: F401 - importing them gives them their names
-from .environment import Environment, EpisodeArrays, RewardScale
 from .gym import as_gymnasium, from_gymnasium
-from .registry import Listing, catalogue, make, names, register
+from .registry import Environment, EpisodeArrays, Listing, RewardScale, catalogue, make, names, register
 
 __all__ = [
     "Environment",

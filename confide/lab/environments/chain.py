@@ -6,8 +6,7 @@ import numpy as np
 
 from ... import validation
 from ...mdp import Model, Spec
-from .environment import Environment, RewardScale, blank, start_in
-from .registry import register
+from .registry import Environment, RewardScale, blank, register, start_in
 
 FORWARD, BACK = 0, 1
 SLIP = 0.2

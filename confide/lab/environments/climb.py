@@ -6,8 +6,7 @@ import numpy as np
 
 from ... import validation
 from ...mdp import Model, Spec
-from .environment import blank, start_in
-from .registry import register
+from .registry import blank, register, start_in
 
 CLIMB, REST = 0, 1
 

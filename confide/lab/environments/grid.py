@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ... import validation
 from ...mdp import Model, Spec
-from .environment import blank, start_in
-from .registry import register
+from .registry import blank, register, start_in
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Up, right, down, left."""

@@ -15,8 +15,7 @@ from ... import validation
 from ...errors import InvalidInput
 from ...mdp import Model, Policy, Spec
 from ...validation import Json
-from .environment import Environment, EpisodeArrays, RewardScale, blank, check_size
-from .registry import register
+from .registry import Environment, EpisodeArrays, RewardScale, blank, check_size, register
 
 if TYPE_CHECKING:
     import gymnasium

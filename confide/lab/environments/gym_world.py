@@ -8,7 +8,7 @@ import gymnasium
 
 from ...mdp import Model
 from ...validation import Json
-from .environment import RewardScale
+from .registry import RewardScale
 
 
 class ModelWorld(gymnasium.Env[int, int]):

@@ -6,8 +6,7 @@ import numpy as np
 
 from ... import validation
 from ...mdp import Model, Spec
-from .environment import blank, check_size
-from .registry import register
+from .registry import blank, check_size, register
 
 
 @register("illness", example="illness/6x3", horizon=10)

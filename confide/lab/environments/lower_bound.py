@@ -8,8 +8,7 @@ import numpy as np
 
 from ... import validation
 from ...mdp import Model, Spec
-from .environment import blank, start_in
-from .registry import register
+from .registry import blank, register, start_in
 
 
 def shortest_horizon(states: int, actions: int) -> int:

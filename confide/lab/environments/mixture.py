@@ -10,8 +10,7 @@ import numpy as np
 
 from ... import validation
 from ...mdp import PER_STEP, MixtureFeatures, Model
-from .environment import Environment, check_size, start_in
-from .registry import register
+from .registry import Environment, check_size, register, start_in
 from .riverswim import riverswim, riverswim_inhomogeneous
 
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from ... import validation
 from ...mdp import Model, Spec
-from .environment import check_size
-from .registry import register
+from .registry import check_size, register
 
 CONCENTRATION = 0.1
 """Of the Dirichlet law of next states: small, so each action leads mostly to one state."""

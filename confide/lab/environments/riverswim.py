@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...mdp import PER_STEP, Model, Spec
-from .environment import blank, start_in
-from .registry import register
+from .registry import blank, register, start_in
 
 LEFT, RIGHT = 0, 1
 

@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ...loading import on_first_use
-from .choices import Choices
 from .registering import register
-from .setting import Setting
+from .setting import Choices, Setting
 from .simulate import complete, prepare, run, simulate
 from .tune import Tuning, tune
 

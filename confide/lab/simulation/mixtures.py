@@ -28,9 +28,8 @@ from ...protocol.kinds import mixture
 from ...protocol.kinds.mixture import MixtureProblem
 from ..environments import Environment
 from .bundles import Luck, RegretCurve, curve_of, luck_of
-from .choices import Choices
 from .draws import Array, World, pick
-from .setting import Outcome, Setting
+from .setting import Choices, Outcome, Setting
 from .streams import streams
 
 

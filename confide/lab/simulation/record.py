@@ -24,7 +24,7 @@ from ...loading import FILE, loaded_contents
 from ...mdp.address import Address
 from ...validation import Json
 from ..environments import Environment, registry
-from .choices import Choices
+from .setting import Choices
 
 RECORD = "record"
 """The key of a record in the configuration of a run."""

@@ -28,9 +28,8 @@ from ...validation import Json
 from ..environments import Environment
 from ..environments.registry import resolve
 from . import batched, mixtures, play, stepwise
-from .choices import Choices
 from .record import RECORD, record_of
-from .setting import Outcome, Setting, as_printed, parse_schedule
+from .setting import Choices, Outcome, Setting, as_printed, parse_schedule
 from .streams import root_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import PrivacyError
 from ...mdp import policies
 from ...protocol.design import Design
-from ...protocol.releases import reading
+from ...protocol.releases.release import read_release
 from ...service.contract.admission import admission_lines, held_words
 from ...service.contract.contract import Contract
 from ...service.contract.files import write_whole
@@ -173,5 +173,5 @@ def _check_early_end(head: Head, before: Head | None) -> None:
 def _check_release(design: Design, data: bytes, digest: str | None, people: int) -> None:
     if hashlib.sha256(data).hexdigest() != digest:
         raise PrivacyError("chain-release-unsigned", "A release is not the signed one.")
-    if reading.from_bytes(design, data).users != people:
+    if read_release(design, data).users != people:
         raise PrivacyError("chain-release-off-schedule", "A release is about other people than its schedule says.")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ...errors import FormatError, InvalidInput
 from ..design import Design
 from ..trusts.trust import find
-from .reading import release_of
+from .release import release_of
 from .report import Report, check_many
 from .sums import Sum
 

@@ -25,10 +25,9 @@ from ..design import Design
 from ..kinds.question import Question
 from ..trusts.mixing import ShuffledBatch
 from .books import as_report, check_question
-from .groups import Pile
-from .reading import release_about
+from .release import release_about
 from .report import Report
-from .sums import Sum
+from .sums import Pile, Sum
 
 FORMAT = "confide.submission/2"
 BOOK_FORMAT = "confide.shuffled/1"

@@ -21,8 +21,7 @@ from ..kinds import CountQuestion, StepQuestion, find
 from ..kinds.asked import AskedQuestion
 from ..kinds.categories import CategoryQuestion
 from ..kinds.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
-from ..paper_radii import transitions_widened
-from ..papers import Printed, fairest, printed
+from ..papers import Printed, fairest, printed, transitions_widened
 from .budgets import budgeted_form
 from .local import LocalTrust
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...errors import FormatError
-from ...protocol.releases.groups import Pile
+from ...protocol.releases.sums import Pile
 from ..contract.contract import Contract
 from ..contract.letters import ID_BYTES, Letter, letter_length
 from ..contract.tokens import TOKEN_BYTES

@@ -18,8 +18,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ...errors import FormatError
-from ...protocol.releases.groups import Checked, Pile
-from ...protocol.releases.sums import Sum
+from ...protocol.releases.sums import Checked, Pile, Sum
 from ..contract.closings import SignedClosing
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead

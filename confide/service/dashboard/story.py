@@ -16,7 +16,7 @@ import numpy as np
 from ... import validation
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, rounded_up
 from ...protocol.outlook import people_needed, typical_error
-from ...protocol.releases import reading
+from ...protocol.releases.release import read_release
 from ..contract.admission import admission_lines, held_guarantee
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
@@ -45,7 +45,7 @@ def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int
         data = release(number)
         if data is None:
             continue
-        closed_release = reading.from_bytes(contract.design, data)
+        closed_release = read_release(contract.design, data)
         earned = worth(contract.design, closed_release, before)
         rounds.append(
             {

@@ -11,8 +11,8 @@ import pytest
 
 from confide.errors import InvalidInput
 from confide.lab.experiments import vtr
-from confide.lab.experiments.catalogue import ADDRESSES, catalogue, chosen
 from confide.lab.experiments.curve import Curve
+from confide.lab.experiments.experiment import ADDRESSES, catalogue, chosen
 from confide.lab.experiments.publishing import GROUPS
 from confide.lab.experiments.reference import REFERENCE
 from confide.lab.experiments.shuffled import BATCHES, LEAST, found_batch
@@ -68,7 +68,7 @@ def test_to_run_one_experiment_the_others_are_not_imported() -> None:
     """And the table of addresses is that of the modules, in their order."""
     assert list(ADDRESSES) == list(catalogue())
     code = (
-        "import sys; from confide.lab.experiments.catalogue import chosen; chosen(('private-ucb/table-1-joint',)); "
+        "import sys; from confide.lab.experiments.experiment import chosen; chosen(('private-ucb/table-1-joint',)); "
         "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('confide.lab.experiments.')))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.experiment import catalogue
 from confide.lab.experiments.part import PAPER
 from confide.lab.experiments.publishing import folder_of, read_data
 from confide.lab.experiments.sides import (

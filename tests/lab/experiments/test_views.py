@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide.lab.experiments import cost
-from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.experiment import catalogue
 from confide.lab.experiments.instances import InstancePanels
 from confide.lab.experiments.linear_verdicts import all_verdicts
 from confide.lab.experiments.part import PartResult

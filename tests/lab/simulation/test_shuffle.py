@@ -96,7 +96,7 @@ def looped(setting: Any, luck: Streams) -> Told:
 
 
 def design_release(design: Design, cells: Told, users: int) -> Any:
-    from confide.protocol.releases.reading import release_about
+    from confide.protocol.releases.release import release_about
 
     return release_about(design, cells, users)
 

@@ -10,7 +10,7 @@ import pytest
 
 from confide import Central, Guarantee, Joint, Local
 from confide.cli import run
-from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.experiment import catalogue
 from confide.lab.simulation import prepare, simulate
 from confide.lab.simulation.offline import prepare_offline
 from confide.mdp import PER_STEP, STATIONARY

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide.lab.environments import Environment, catalogue, make
-from confide.lab.environments.environment import EpisodeArrays
+from confide.lab.environments.registry import EpisodeArrays
 from confide.lab.testing import EnvironmentConformance
 from confide.mdp import PER_STEP, Policy, Spec
 

@@ -11,7 +11,7 @@ import pytest
 import confide as cf
 from confide.errors import InvalidInput
 from confide.lab.simulation import complete
-from confide.lab.simulation.choices import Choices
+from confide.lab.simulation.setting import Choices
 from confide.learning import learners
 from confide.learning.learners import Context, TabularLearner, baselines
 from confide.mdp import PER_STEP, STATIONARY, Spec

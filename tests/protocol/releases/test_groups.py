@@ -13,8 +13,8 @@ from confide.privacy import Local, Schedule
 from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.releases import Report, Sum
-from confide.protocol.releases.groups import Pile
 from confide.protocol.releases.report import HEADER, limits
+from confide.protocol.releases.sums import Pile
 
 SPEC = Spec(3, 2, 4)
 DESIGNS = {

@@ -27,7 +27,7 @@ def test_two_collectors_killed_on_postgres(tmp_path: Path, postgres: str) -> Non
 
 def test_the_judge_sees_what_is_lost_and_what_is_double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bucket 1 counted once, 2 twice under two ids, 3 answered and never counted, 4 counted and never sent."""
-    from confide.protocol.releases.groups import Pile
+    from confide.protocol.releases.sums import Pile
     from confide.service.collector import closing
     from confide.service.collector.store import Arrival, CollectorStore
     from confide.service.contract import Letter

@@ -22,7 +22,8 @@ from confide.mechanisms.noise import LightNoise
 from confide.privacy import Guarantee, Local, Schedule
 from confide.protocol.kinds.mixture import MixtureQuestion
 from confide.protocol.kinds.question import asked_by
-from confide.protocol.releases import Report, Sum, reading
+from confide.protocol.releases import Report, Sum
+from confide.protocol.releases.release import read_release, release_of
 from confide.service.collector.founding import make_service
 from confide.service.collector.learning import RoundLearner
 from confide.service.contract import Contract, Letter, SignedHead
@@ -85,7 +86,7 @@ def test_a_round_is_learned_from_and_the_next_one_asks_about_its_own_values(tmp_
     apart, together = (school.learn(state, nobody, groups) for groups in (late, [(b"", both.to_bytes())]))
     assert apart == together and expected == b""
     _, total, following, _, release, next_asked = together
-    decoded = reading.from_bytes(design, release)
+    decoded = read_release(design, release)
     assert decoded.users == 20 and decoded.to_bytes() == release and Sum.from_bytes(total, design).users == 20
     after = school.learner.learn(school.adapter.state_from_bytes(state), decoded)
     assert following == Policy(after.policy).to_bytes() and policy != b""
@@ -95,17 +96,17 @@ def test_a_round_is_learned_from_and_the_next_one_asks_about_its_own_values(tmp_
 
 def test_release_bytes_that_are_none_are_refused(tmp_path: Path) -> None:
     design = founded(tmp_path).contract().design
-    release = reading.release_of(design, Sum.empty(design).cells, np.array([3]))
+    release = release_of(design, Sum.empty(design).cells, np.array([3]))
     good = release.to_bytes()
-    assert reading.from_bytes(design, good).radius == release.radius
+    assert read_release(design, good).radius == release.radius
     for bad in (b"", good[:-8], good + b"x", good.replace(b"release/1", b"release/9"), b"\x93\x01\x02\x03"):
         with pytest.raises(FormatError):
-            reading.from_bytes(design, bad)
+            read_release(design, bad)
 
 
 def test_a_dashboard_tells_of_a_mixture_what_its_releases_do(tmp_path: Path) -> None:
     contract = founded(tmp_path).contract()
-    release = reading.release_of(contract.design, Sum.empty(contract.design).cells, np.array([20]))
+    release = release_of(contract.design, Sum.empty(contract.design).cells, np.array([20]))
     head = SimpleNamespace(head=SimpleNamespace(round=2, people=20, ended=False), digest="0" * 64)
     (row,) = story_of(contract, head, lambda number: release.to_bytes())["rounds"]
     assert (row["round"], row["people"], row["worth"]) == (1, 20, None) and row["error"] > 0

@@ -12,7 +12,7 @@ from sqlalchemy import delete, event, func, insert, select, update
 
 from confide.errors import FormatError
 from confide.protocol.releases import Sum
-from confide.protocol.releases.groups import Pile
+from confide.protocol.releases.sums import Pile
 from confide.service.collector import schema
 from confide.service.collector.schema import ids, sums, tally
 from confide.service.collector.store import Arrival, CollectorStore, Opening, Tally
