@@ -22,8 +22,8 @@ MUTANTS = (
     Mutant(
         "home is not expanded where the ledger beside data is looked for",
         "data/trajectories/places.py",
-        "        path = Path(sources[0]).expanduser()\n",
-        "        path = Path(sources[0])\n",
+        "    return [Path(text).expanduser() for text in texts",
+        "    return [Path(text) for text in texts",
         (f"{ALIASES}::test_home_is_where_it_is",),
         unseen=NO_NUMBER,
     ),
