@@ -6,8 +6,7 @@ import numpy as np
 
 from ... import validation
 from ...mdp import Model, Spec
-from .environment import check_size
-from .registry import register
+from .registry import check_size, register
 
 
 @register("arms", example="arms/5x5", horizon=1)

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.reporting.figures import Dot, ratio_figure
 from ...analysis.reporting.intervals import NAME
-from ...analysis.reporting.ratio_figure import Dot, ratio_figure
 from ...privacy import Guarantee, Joint, Local, Shuffle
 from ..simulation import simulate
 from .experiment import Experiment, TableRow
