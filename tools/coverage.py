@@ -47,6 +47,7 @@ from confide.mechanisms.noise import NoiseSource, SecureNoise
 from tools.coverage_answers import AnswerTally
 from tools.coverage_document import written
 from tools.coverage_logs import ANSWERS, FIRST_WORLD, LOGS, RARE, VARIANTS, Log, Variant, drawn_log, drawn_world, logged
+from tools.coverage_worlds import measured_families
 
 GOAL, WRONG = 0.93, 0.025
 WORLDS, FITS = 20, 20
@@ -232,9 +233,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader.add_argument("--worlds", type=int, default=WORLDS)
     reader.add_argument("--fits", type=int, default=FITS, help="in each world, and for each named log")
     reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    reader.add_argument("--families", action="store_true", help="worlds that are not tables, by people who judge")
+    reader.add_argument("--people", type=int, nargs="*", default=[5000], help="with --families: in each log")
     reader.add_argument("--json", action="store_true", help="print one JSON object")
     reader.add_argument("--write", action="store_true", help="put the rows into the tables of docs/offline.md")
     options = reader.parse_args(arguments)
+    if options.families:
+        fits = options.worlds * options.fits
+        return measured_families(options.only, options.people, fits, options.jobs, options.json)
     tasks: list[Task] = [
         (variant, people, options.worlds, options.fits if variant.people is None else max(1, options.fits // 4))
         for variant in (*VARIANTS, *RARE, *ANSWERS)

@@ -8,8 +8,10 @@ hold in every row that it is about: the adoption's interval holds in 92 % of the
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +33,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 COVERED, WRONG, FALSE_ALARMS = 0.92, 0.025, 0.03
+RHOS, TRUTH_PEOPLE = (0.5, 2.0), 1_000_000
 FIRST = 7000
 """The seed of the first log; worlds have fixed laws, or are drawn by numbers of their own."""
 
@@ -364,3 +367,24 @@ def shown(row: dict[str, Any]) -> str:
     means = f"  alpha {row['alpha']:.2f} width {row['width']:.3g} true {row['true_gain']:+.3g}"
     missed = f"   MISSED: {', '.join(row['misses'])}" if row["misses"] else ""
     return f"{row['family']:28}{row['people']:8,}{row['fits']:5}{shares}{rest}{means}{missed}  ({row['seconds']:.0f} s)"
+
+
+def _row(task: tuple[int, int, int]) -> dict[str, Any]:
+    number, people, fits = task
+    return measure_family(number, people, fits, TRUTH_PEOPLE, RHOS).row(people)
+
+
+def measured_families(only: str, sizes: Sequence[int], fits: int, jobs: int, as_json: bool) -> int:
+    """All families whose name contains `only`, with so many people and fits each; 1 if a goal is missed."""
+    tasks = [(number, people, fits) for number, make in enumerate(FAMILIES) for people in sizes if only in make(0).name]
+    rows = []
+    if not as_json:
+        print(HEADER, flush=True)
+    with ProcessPoolExecutor(jobs) as pool:
+        for row in map(_row, tasks) if jobs == 1 else pool.map(_row, tasks):
+            rows.append(row)
+            if not as_json:
+                print(shown(row), flush=True)
+    if as_json:
+        print(json.dumps({"rows": rows}))
+    return int(any(row["misses"] for row in rows))

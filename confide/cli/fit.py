@@ -67,6 +67,11 @@ Examples:
     help="Share of the users who are not counted, and judge a partial adoption of the policy instead, such as 0.3.",
 )
 @click.option(
+    "--unconfounded",
+    is_flag=True,
+    help="Declare, of a single step, that nothing but the recorded state decided about actions; printed beside the verdict.",
+)
+@click.option(
     "--reward-centre",
     type=float,
     metavar="LEVEL",

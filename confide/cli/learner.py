@@ -129,7 +129,7 @@ def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> 
     unit = "person" if promise is None else noun(promise)
     if gain is not None and practice is not None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
-        better = gain["sure"] if findings.get("alarms") is None else findings["recommended"]
+        better = findings.get("recommended", gain["sure"])
         verdict = "better than current practice" if better else "go on as now: not surely better"
         click.echo(f"{verdict}: {more} {each(unit)}, from {low} to {high} ({findings['confidence']:.0%} interval)")
         click.echo(

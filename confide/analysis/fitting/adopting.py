@@ -466,7 +466,7 @@ def verdict(
     if judgement is None:
         return ruling(None, (), logged, False)
     gain, alpha = judgement.gain(), judgement.chosen.adoption.alpha
-    raised = judgement.alarms(logged)
+    raised, foretold = judgement.alarms(logged), None
     if plan.evidence is not None:
         mixed = alpha * plan.extended + (1 - alpha) * extended(plan.model, None)
         table = plan.evidence.compare(mixed)
@@ -474,7 +474,10 @@ def verdict(
         apart = max(abs(gain.value - table.value) - max(room, 0.0), 0.0)
         if apart > ALARM * math.hypot(gain.deviation, table.deviation, judgement.chosen.doubt):
             raised.append(DISAGREEMENT)
+        foretold = in_units(table, difference=True)
     shown = in_units(gain, difference=True)
     judged = {"alpha": alpha, "gain": shown["value"], "low": shown["low"], "high": shown["high"], "sure": gain.sure()}
     judged["people"] = judgement.releases[GAIN].users
-    return ruling(judged, raised, logged, bool(findings["gain"]["sure"]))
+    numbers = [*np.round(judgement.residuals, 2).tolist(), *([] if logged else [round(judgement.balance, 2)])]
+    ruled = ruling(judged, raised, logged, bool(findings["gain"]["sure"]))
+    return {**ruled, "foretold": foretold, "tested": numbers}

@@ -16,6 +16,7 @@ from ...learning.planning.logged import noise_deviation
 from ...learning.planning.ope import Evidence, difference
 from ...mdp.knowledge import Knowledge
 from ...protocol.releases import CountRelease
+from .alarms import one_step
 from .assumed import resting_on
 from .differences import differences
 from .forecast import people_needed
@@ -103,12 +104,16 @@ LOWER = 0.99
 
 
 class LearningTask(NamedTuple):
-    """What is learned from releases: by whom, with which factor on its pessimism, given what is public, in which units."""
+    """What is learned from releases: by whom, with which factor on its pessimism, given what is public, in which units. logged:
+    chances of actions are; unconfounded: the analyst declares that nothing but the recorded state decided about them.
+    """
 
     learner: OfflineLearner
     scale: float | None
     knowledge: Knowledge
     units: Sequence[float]
+    logged: bool = False
+    unconfounded: bool = False
 
 
 def findings(
@@ -130,7 +135,7 @@ def findings(
     asking: asks those who judge apart. assumes, ended, checks: what values rest on (`assumed`). Then
     what `prospects` adds: coverage and power.
     """
-    learner, scale, knowledge, units = task
+    learner, scale, knowledge, units, logged, unconfounded = task
     lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
     summary: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
     evidence: Any = getattr(learned, "evidence", None)
@@ -141,6 +146,7 @@ def findings(
     judged = {**summary, **judgement(evidence, learned, in_units), **resting_on(release, evidence, chosen)}
     if asking is not None:
         judged |= asking(learned, judged, in_units)
+    judged |= one_step(judged, knowledge.spec.horizon, logged, unconfounded)
     if on_judged is not None:
         on_judged(judged)
     changed = differences(evidence, chosen, release, in_units)

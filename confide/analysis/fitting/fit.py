@@ -188,7 +188,8 @@ class Order:
         knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         scale = self.choices.scale
         if self.plan.counts:
-            task = LearningTask(self.learner, scale, knowledge, units)
+            declared = self.data.floor is not None, self.choices.unconfounded
+            task = LearningTask(self.learner, scale, knowledge, units, *declared)
             return learning_result(task, releases, self.choices.alone, on_judged, asking)
         linear_learner: Any = self.learner
         return linear_result(replace(linear_learner, scale=scale), knowledge.spec.horizon, releases, units)
@@ -198,6 +199,7 @@ class Order:
         privacy = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
         options, scale, fit_file = self.choices.kept_options, self.choices.scale, self.choices.fit_file
         chosen = {"learner": self.learner.name, "options": options, "scale": scale, "privacy": privacy}
+        chosen |= {"unconfounded": True} if self.choices.unconfounded else {}
         return Fit(
             learned.policy,
             learned.values,

@@ -66,7 +66,9 @@ def refit(
     else:
         made = make_learner(chosen, old.knowledge, options, _calibration(old))
         name, changes = made.name, {"options": options, "scale": scale}
-        learned = learning_result(LearningTask(made, scale, old.knowledge, units), releases_of(old), alone)
+        declared = old.config.get("propensity_floor") is not None, bool(old.config.get("unconfounded"))
+        task = LearningTask(made, scale, old.knowledge, units, *declared)
+        learned = learning_result(task, releases_of(old), alone)
     new = replace(
         old,
         policy=learned.policy,

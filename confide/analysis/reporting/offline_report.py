@@ -131,6 +131,7 @@ def render(
         _verdict(findings, certificate.guarantee),
         section(f"What is promised to every {unit}", _promise(certificate)),
         section("What the policy is worth", _worth(findings, steps, unit)),
+        section("Does the table tell all?", _table_tells(findings, unit)),
         section(
             "Where it leaves current practice", differences_section(findings.get("differences") or [], unit, steps)
         ),
@@ -178,7 +179,7 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
         )
     sure = 100 * float(findings["confidence"])
     span = f"between {_number(gain['low'])} and {_number(gain['high'])}"
-    better = gain["sure"] if findings.get("alarms") is None else findings["recommended"]
+    better = findings.get("recommended", gain["sure"])
     if better:
         headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}."
         sentence = f"With {sure:g}&nbsp;% confidence the gain is {span}."
@@ -287,6 +288,27 @@ def _worth(findings: dict[str, Any], steps: int, unit: str) -> str:
         + (" It holds as far as values are linear in the features." if linear else "")
     )
     return f"<figure>{picture}<figcaption>{note}</figcaption></figure>"
+
+
+def _table_tells(findings: dict[str, Any], unit: str) -> str:
+    """What those who judge say of the table: the gain of the same adoption by either, and how far every check is off."""
+    judged = findings.get("judged")
+    if judged is None:
+        return f"<p>{escape(findings['judged_said'])}.</p>" if findings.get("judged_said") else ""
+    rows = [("those who judge", judged["gain"], judged["low"], judged["high"], None)]
+    if findings.get("foretold") is not None:
+        foretold = findings["foretold"]
+        rows.append(("the table", foretold["value"], foretold["low"], foretold["high"], None))
+    picture = drawing.both(lambda width: drawing.intervals(rows, f"gain of the adoption, for each {unit}", width))
+    alarms = ", ".join(findings.get("alarms") or []) or "none"
+    furthest = max((abs(number) for number in findings.get("tested") or []), default=0.0)
+    note = (
+        f"The same adoption, followed in {10 * judged['alpha']:g} of 10 decisions, by {judged['people']:,} {plural(unit)} who were "
+        f"not counted, and by the table that was learned from the others. Alarms: {alarms}. The furthest number of the test is "
+        f"{furthest:.1f} standard deviations from what it would be if the table told all."
+    )
+    said = escape(findings["judged_said"])
+    return f"<p>{said[0].upper()}{said[1:]}.</p><figure>{picture}<figcaption>{note}</figcaption></figure>"
 
 
 def _alone(alone: dict[str, Any]) -> str:

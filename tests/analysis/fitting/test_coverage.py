@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tools import coverage_worlds
 from tools.coverage import STATEMENTS, StatementTally, main, measure, measure_answers
 from tools.coverage_document import written
 from tools.coverage_logs import ANSWERS, VARIANTS, Variant
+from tools.coverage_worlds import Walkers, markov
 
 FALSE_ALARM = 1e-6
 """That so many intervals miss, if each does with probability 5 %; over all rows and statements together."""
@@ -69,3 +72,32 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "one step few", "--worlds", "2", "--fits", "2", "--jobs", "1", "--json"]) in (0, 1)
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["name"] == "one step" and row["fits"] == 4
+
+
+def test_worlds_that_are_no_tables_know_their_truth() -> None:
+    """Where the table is the world, people who follow a policy gain what its model says, by five standard errors."""
+    from confide.learning.planning.evaluation import policy_value
+    from confide.mdp import Model, Policy
+
+    family, rng = markov("one", 3, (3, 2, 4)), np.random.default_rng(0)
+    assert family.table and family.right
+    laws = {cell.cell_contents.shape: cell.cell_contents for cell in family.step.__closure__ or ()}
+    moves, pays = laws[3, 2, 3], laws[3, 2]
+    here = Walkers(np.arange(3), np.zeros(3), np.full(3, -1))
+    usual = family.practice(here)
+    policy = rng.dirichlet(np.ones(3), (4, 3))  # with practice as the first action
+    model = Model(moves, pays, np.full(3, 1 / 3), 4)
+    taken = policy[..., 1:] + policy[..., :1] * usual
+    mixed = 0.5 * taken + 0.5 * usual
+    exact = policy_value(model, Policy(mixed)) - policy_value(model, Policy(np.broadcast_to(usual, mixed.shape)))
+    people = 200_000
+    assert abs(family.gain(policy, 0.5, people) - exact) < 5 * 2.0 * np.sqrt(2 / people)
+
+
+def test_a_row_of_families_is_measured(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage_worlds, "TRUTH_PEOPLE", 20_000)
+    words = ["--families", "--only", "seen, logged", "--people", "2000", "--worlds", "1", "--fits", "2", "--jobs", "1"]
+    main([*words, "--json"])
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["fits"] == 2 and row["people"] == 2000 and row["wrong_better"] == 0
+    assert set(row["alarms"]) == {"residual", "propensity", "balance", "disagreement", "any"}
