@@ -98,8 +98,8 @@ MUTANTS = (
     Mutant(
         "a tree has a level less in its price",
         "mechanisms/tree.py",
-        "            return Pure(self.levels * sensitivity.l1 / self.scale)\n",
-        "            return Pure(max(1, self.levels - 1) * sensitivity.l1 / self.scale)\n",
+        "        return times * self.levels, math.sqrt(times * sum(most))\n",
+        "        return times * max(1, self.levels - 1), math.sqrt(times * sum(most))\n",
         ("tests/mechanisms/test_tree.py",),
         ("tree-laplace", "joint/tree-laplace"),
     ),

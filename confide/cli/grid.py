@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..lab.studies import Study
 
 NUMBERS = ("epsilon", "delta", "rho", "bonus_scale", "local_epsilon")
-COUNTS = ("episodes", "horizon", "batch")
+COUNTS = ("episodes", "horizon", "batch", "returns", "apart")
 WORDS = ("learner", "world", "trust", "calibration", "mechanism", "printing", "schedule", "model")
 PROMISE = "promise"
 COMPARABLE = (*WORDS, PROMISE, *NUMBERS, *COUNTS)
@@ -38,6 +38,8 @@ CHOICES = (
     "model",
     "bonus_scale",
     "budget",
+    "returns",
+    "apart",
     options.DEVICES,
     *options.SHUFFLING,
 )

@@ -52,7 +52,21 @@ Examples:
     type=options.Count(),
     default=10_000,
     show_default=True,
-    help="Number of users, one episode each; 1e8 is fine.",
+    help="Number of episodes, one a user unless --returns is given; 1e8 is fine.",
+)
+@click.option(
+    "--returns",
+    type=options.Count(),
+    default=1,
+    show_default=True,
+    help="How often a user may take part; the guarantee is about all of their episodes.",
+)
+@click.option(
+    "--apart",
+    type=options.Count(),
+    default=1,
+    show_default=True,
+    help="joint, with --returns: how many batches apart a user's episodes are, at least.",
 )
 @click.option("--seeds", type=options.Count(), default=5, show_default=True, help="Number of independent runs.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode; by default the environment's.")

@@ -86,6 +86,12 @@ class BufferedToeplitzCounter(FactoredCounter):
         inner, _ = best_factors(self.releases, self.buffers)
         return math.sqrt(1 + inner.squares(self.releases - 1))
 
+    def column(self) -> NDArray[np.float64]:
+        """1, c_1, c_2, ...: c_1 = sum_i (theta_i - phi_i) < 1 where poles interlace, and sums of geometric sequences fall."""
+        inner, _ = best_factors(self.releases, self.buffers)
+        powers = np.exp(np.multiply.outer(np.arange(self.releases - 1), np.log1p(-inner.decays)))
+        return np.concatenate(([1.0], powers @ inner.weights))
+
     def row_norms(self, release: int) -> tuple[float, float]:
         """sqrt(sum_{k<t} b_k^2) and sum_{k<t} b_k."""
         _, outer = best_factors(self.releases, self.buffers)
@@ -105,13 +111,14 @@ class BufferedToeplitzCounter(FactoredCounter):
         return 0.5 + roundoffs + units / float(1 << FRACTION_BITS)
 
     def describe(self) -> dict[str, Json]:
-        """Name, releases, sigma, grid and buffers."""
+        """Name, releases, sigma, grid and buffers; how often one user takes part, where that is more than once."""
         return {
             "name": self.name,
             "releases": self.releases,
             "sigma": self.sigma,
             "grid": self.grid,
             "buffers": self.buffers,
+            **self.returning(),
         }
 
     def memory(self) -> int:

@@ -37,6 +37,8 @@ _NAMES = {home: name for name, home in _CLASSES.items()}
 REGISTERED = "registered"
 NOT_NUMBERS = {"encoding", "node", "crowds", "apart"}
 """The parameters that are not numbers; whoever makes a mechanism checks them."""
+USUAL = {"participations": 1, "separation": 1, "bands": 0}
+"""Parameters that were added to the first format, and are written where they say something."""
 
 
 def parameters(mechanism: Any) -> dict[str, Json]:
@@ -54,6 +56,9 @@ def parameters(mechanism: Any) -> dict[str, Json]:
         values["crowds"] = [[crowd.flip, crowd.people] for crowd in values["crowds"]]
         if not values["apart"]:  # added to the first format, and written where it says something
             del values["apart"]
+    for name, usual in USUAL.items():
+        if values.get(name) == usual:
+            del values[name]
     return {"mechanism": kind, **values}
 
 

@@ -128,6 +128,16 @@ class Counter(Mechanism, Protocol):
         ...
 
     @property
+    def participations(self) -> int:
+        """In how many batches one user may be; what the loss is about."""
+        ...
+
+    @property
+    def separation(self) -> int:
+        """How many batches any two of these are apart, at least."""
+        ...
+
+    @property
     def grid(self) -> float:
         """All increments are whole multiples of it."""
         ...

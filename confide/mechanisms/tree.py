@@ -8,6 +8,10 @@ by L l1, or sqrt(L) l2:
 
     Laplace nodes of scale b:    L l1 / b, pure                    Gaussian nodes:    mu = sqrt(L) l2 / sigma
 
+**Users who come again**, in up to m batches at least b apart, move all nodes together by at most m L l1. A node of level i
+has up to n_i = min(m, 1 + (2^i - 1) // b) of her batches, and moves by as many l2; at a level these numbers add up to m, so
+their squares to at most m n_i: all nodes move by sqrt(m sum_i n_i) l2 (at m = 1 the sqrt(L) l2 above).
+
 Adaptive streams are covered: given the transcript so far, the increments of all later batches are the same function
 of it in both worlds (`toeplitz` has the argument at length).
 
@@ -19,7 +23,7 @@ release draws one noise a cell.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -27,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..privacy import Loss, Pure, Sensitivity
+from ..privacy import Loss, Participation, Pure, Sensitivity
 from ..validation import Json
 from .counter import CounterState, checked_failure, checked_release, discrete_gaussian_radius
 from .gaussian import gaussian_loss
@@ -45,8 +49,13 @@ class TreeCounter:
     node: Node
     scale: float
     grid: float
+    participations: int = field(default=1, kw_only=True)
+    separation: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
+        taken = Participation(self.participations, self.separation)
+        object.__setattr__(self, "participations", taken.times)
+        object.__setattr__(self, "separation", taken.apart)
         object.__setattr__(self, "releases", validation.integer("releases", self.releases, 1))
         validation.choice("node", self.node, get_args(Node))
         validation.positive("scale", self.scale)
@@ -62,20 +71,31 @@ class TreeCounter:
         """L, the most nodes that one person's batch lies in."""
         return self.releases.bit_length()
 
+    @property
+    def nodes_moved(self) -> tuple[int, float]:
+        """How far one user moves all nodes together, in multiples of l1 and of l2: m L and sqrt(m sum_i n_i)."""
+        taken = Participation(self.participations, self.separation)
+        most = [taken.within(min(1 << level, self.releases)) for level in range(self.levels)]
+        times = taken.within(self.releases)
+        return times * self.levels, math.sqrt(times * sum(most))
+
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """L l1 / b, or a Gaussian of sqrt(L) l2 / sigma with the grid charged."""
+        """m L l1 / b, or a Gaussian of sqrt(m sum_i n_i) l2 / sigma with the grid charged."""
+        l1, l2 = self.nodes_moved
         if self.node == "laplace":
-            return Pure(self.levels * sensitivity.l1 / self.scale)
-        return gaussian_loss(math.sqrt(self.levels) * sensitivity.l2, self.scale, self.grid)
+            return Pure(l1 * sensitivity.l1 / self.scale)
+        return gaussian_loss(l2 * sensitivity.l2, self.scale, self.grid)
 
     def describe(self) -> dict[str, Json]:
-        """Name, releases, levels, scale and grid."""
+        """Name, releases, levels, scale and grid; how often one user takes part, where that is more than once."""
+        several: dict[str, Json] = {"participations": self.participations, "separation": self.separation}
         return {
             "name": self.name,
             "releases": self.releases,
             "levels": self.levels,
             "scale": self.scale,
             "grid": self.grid,
+            **(several if self.participations > 1 else {}),
         }
 
     def memory(self) -> int:

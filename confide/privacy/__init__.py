@@ -9,15 +9,16 @@ from ..loading import on_first_use
 
 if TYPE_CHECKING:
     from .act import Act, Mechanism, Sensitivity
-    from .calibration import keeps, least_noise, settled, true_guarantee
+    from .calibration import keeps, least_noise, one_of, settled, true_guarantee
     from .certificate import Certificate, Promise
     from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
     from .ledger import Balance, Ledger
     from .loss import Concentrated, Disclosed, GaussianLoss, Loss, Pure, Tabulated, compose, repeat, rho_of
-    from .schedule import Schedule
+    from .schedule import ONCE, Participation, Schedule
 
 __all__ = [
     "ADD_REMOVE",
+    "ONCE",
     "REPLACE",
     "Act",
     "Balance",
@@ -33,6 +34,7 @@ __all__ = [
     "Loss",
     "Mechanism",
     "NoPrivacy",
+    "Participation",
     "Promise",
     "Pure",
     "Schedule",
@@ -42,6 +44,7 @@ __all__ = [
     "compose",
     "keeps",
     "least_noise",
+    "one_of",
     "repeat",
     "rho_of",
     "settled",
@@ -64,6 +67,8 @@ _HOMES = {
     "Loss": "loss",
     "Mechanism": "act",
     "NoPrivacy": "guarantee",
+    "ONCE": "schedule",
+    "Participation": "schedule",
     "Promise": "certificate",
     "Pure": "loss",
     "REPLACE": "guarantee",
@@ -74,6 +79,7 @@ _HOMES = {
     "compose": "loss",
     "keeps": "calibration",
     "least_noise": "calibration",
+    "one_of": "calibration",
     "repeat": "loss",
     "rho_of": "loss",
     "settled": "calibration",

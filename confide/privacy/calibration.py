@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from ..errors import InvalidInput, PrivacyError
 from .act import Mechanism, Sensitivity
+from .conversion import bisect, gaussian_epsilon
 from .guarantee import NONE, Guarantee
 from .loss import Loss, Pure, rho_of
 
@@ -76,6 +77,31 @@ def settled(size: float, good: Callable[[float], bool], towards: float) -> float
     while not good(size):
         size = math.nextafter(size, towards)
     return size
+
+
+def one_of(promise: Guarantee, times: int, *, gaussian: bool = False, pure: bool = False) -> Guarantee:
+    """The guarantee of each of `times` answers of one user that together keep the promise.
+
+    rho, and epsilon without delta, are shared. With delta, mu^2 of Gaussian noise is; of pure noise the largest epsilon that keeps
+    the promise as exactly composed (`Pure`); of any other noise epsilon and delta are shared, which always holds.
+    """
+    if times == 1:
+        return promise
+    if promise.rho is not None:
+        whole = promise.rho
+        return replace(promise, rho=settled(whole / times, lambda rho: rho * times <= whole, 0.0))
+    epsilon = promise.epsilon or 0.0
+    if promise.delta and gaussian:
+        alone = gaussian_epsilon(promise.mu(1 / times), promise.delta) * (1 - 1e-9)
+        if alone > 0:
+            return replace(promise, epsilon=alone)
+    if promise.delta and pure:
+        least, _ = bisect(
+            lambda one: Pure(one * times, times).delta(epsilon), promise.delta, epsilon / times / 2, epsilon
+        )
+        return replace(promise, epsilon=least, delta=0.0)
+    share = settled(epsilon / times, lambda one: one * times <= epsilon, 0.0)
+    return replace(promise, epsilon=share, delta=promise.delta / times)
 
 
 def true_guarantee(loss: Loss, requested: Guarantee) -> Guarantee:

@@ -42,29 +42,54 @@ class Loss(Protocol):
 
 @dataclass(frozen=True)
 class Pure:
-    """epsilon-DP with delta 0, dominated by randomised response with that epsilon."""
+    """epsilon-DP with delta 0, dominated by randomised response with that epsilon.
+
+    times: how many equal and independent parts the value is the sum of. Together they are dominated by as many randomised
+    responses of value/times each (Kairouz, Oh, Viswanath 2015): with p = 1/(1 + e^-v), v = value/times, the loss is (2j - times) v
+    where j ~ Binomial(times, p) of them are true. Above delta 0 that is less than one response of the whole value.
+    """
 
     value: float
+    times: int = field(default=1, compare=False)
 
     def epsilon(self, delta: float) -> float:
         """At delta = 0 the value itself; above, what randomised response with this epsilon leaves."""
         if delta <= 0:
             return self.value
+        if self.times > 1:
+            if self.delta(0.0) <= delta:
+                return 0.0
+            return conversion.bisect(lambda epsilon: -self.delta(epsilon), -delta, 0.0, self.value)[1]
         # delta(eps) = (e^v - e^eps)/(1 + e^v)  =>  e^eps = e^v - delta (1 + e^v)
         shrunk = 1 - delta * (1 + math.exp(-self.value))
         return max(0.0, self.value + math.log(shrunk)) if shrunk > 0 else 0.0
 
     def delta(self, epsilon: float) -> float:
-        """(e^v - e^epsilon)/(1 + e^v) where positive."""
+        """(e^v - e^epsilon)/(1 + e^v) where positive; of several parts E max(0, 1 - e^(epsilon - loss))."""
         if epsilon >= self.value:
             return 0.0
-        return -math.expm1(epsilon - self.value) / (1 + math.exp(-self.value))
+        part = self.value / self.times
+        log_true, log_false = -math.log1p(math.exp(-part)), -part - math.log1p(math.exp(-part))
+        terms = []
+        for true in range(self.times, -1, -1):
+            loss = part * (2 * true - self.times)
+            if loss <= epsilon:
+                break
+            chance = math.exp(_log_choose(self.times, true) + true * log_true + (self.times - true) * log_false)
+            terms.append(chance * -math.expm1(epsilon - loss))
+        return math.fsum(terms)
 
     def distribution(self) -> PrivacyLossDistribution:
-        """Randomised response that tells the truth with probability e^v/(1+e^v)."""
+        """Randomised response that tells the truth with probability e^v/(1+e^v), as often as there are parts."""
         pld = _pld()
-        lie = math.exp(-self.value) / (1 + math.exp(-self.value))
-        return pld.from_randomized_response(2 * lie, 2, value_discretization_interval=RESOLUTION)
+        part = self.value / self.times
+        lie = math.exp(-part) / (1 + math.exp(-part))
+        one = pld.from_randomized_response(2 * lie, 2, value_discretization_interval=RESOLUTION)
+        return one if self.times == 1 else one.self_compose(self.times)
+
+
+def _log_choose(many: int, few: int) -> float:
+    return math.lgamma(many + 1) - math.lgamma(few + 1) - math.lgamma(many - few + 1)
 
 
 @dataclass(frozen=True)
@@ -164,7 +189,8 @@ def rho_of(loss: Loss) -> float | None:
 
 @rho_of.register
 def _(loss: Pure) -> float:
-    return min(loss.value**2 / 2, loss.value)
+    part = loss.value / loss.times
+    return loss.times * min(part**2 / 2, part)
 
 
 @rho_of.register
@@ -179,30 +205,31 @@ def _(loss: Concentrated) -> float:
 
 def repeat(loss: Loss, times: int) -> Loss:
     """The loss of the same act `times` times. (dp-accounting's accountant, which ignores some counts, is not used.)"""
-    return _repeated(loss, validation.integer("times", times, 1))
+    return repeated(loss, validation.integer("times", times, 1))
 
 
 @singledispatch
-def _repeated(loss: Loss, times: int) -> Loss:
+def repeated(loss: Loss, times: int) -> Loss:
+    """`repeat` of a kind of loss; another kind is entered with `repeated.register`."""
     return Tabulated(loss.distribution().self_compose(times)) if times > 1 else loss
 
 
-@_repeated.register
+@repeated.register
 def _(loss: Pure, times: int) -> Loss:
-    return Pure(loss.value * times)
+    return Pure(loss.value * times, loss.times * times)
 
 
-@_repeated.register
+@repeated.register
 def _(loss: GaussianLoss, times: int) -> Loss:
     return GaussianLoss(loss.mu * math.sqrt(times), None if loss.concentrated is None else loss.concentrated * times)
 
 
-@_repeated.register
+@repeated.register
 def _(loss: Concentrated, times: int) -> Loss:
     return Concentrated(loss.rho * times)
 
 
-@_repeated.register
+@repeated.register
 def _(loss: Disclosed, times: int) -> Loss:
     return loss
 
@@ -214,9 +241,10 @@ def compose(losses: Iterable[Loss]) -> Loss:
         return parts[0]
     if any(isinstance(part, Disclosed) for part in parts):
         return Disclosed()
-    pure = [part.value for part in parts if isinstance(part, Pure)]
+    pure = [part for part in parts if isinstance(part, Pure)]
     if len(pure) == len(parts):
-        return Pure(sum(pure))
+        alike = len({part.value / part.times for part in pure}) == 1
+        return Pure(sum(part.value for part in pure), sum(part.times for part in pure) if alike else 1)
     rhos = [rho for rho in map(rho_of, parts) if rho is not None]
     squares = [part.mu**2 for part in parts if isinstance(part, GaussianLoss)]
     if len(squares) == len(parts):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..validation import Json
+from .guarantee import UNIT
 
 EVERY = "every"
 BATCHES = "batches"
@@ -30,6 +31,35 @@ SCOUTS = 2
 
 STEADY, AFTER = 16, 8
 """How many groups of a doubling schedule have the first size, and every doubled one."""
+
+
+@dataclass(frozen=True)
+class Participation:
+    """How often one user takes part: in up to `times` groups of a schedule, any two of them at least `apart` groups apart."""
+
+    times: int = 1
+    apart: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "times", validation.integer("returns", self.times, 1))
+        object.__setattr__(self, "apart", validation.integer("apart", self.apart, 1))
+
+    def within(self, groups: int) -> int:
+        """The most groups, of so many, in which one user can take part."""
+        return min(self.times, 1 + (groups - 1) // self.apart)
+
+    @property
+    def unit(self) -> str:
+        """What a guarantee hides of somebody who takes part so often."""
+        return UNIT if self.times == 1 else f"all trajectories of one person, up to {self.times:,} of them"
+
+    def __str__(self) -> str:
+        spaced = f", at least {self.apart:,} batches apart" if self.apart > 1 else ""
+        return f"up to {self.times:,} times{spaced}" if self.times > 1 else "once"
+
+
+ONCE = Participation()
+"""Every user takes part once."""
 
 # The largest number of people a schedule covers: counts stay exact in 64-bit integers and in doubles.
 MOST_USERS = 10**15

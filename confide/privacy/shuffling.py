@@ -42,11 +42,14 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..compiled import compiled
+from .loss import repeated
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 Probabilities = NDArray[np.float64]
+LEFT_OUT = 1e-15
+"""The mass of tails that is left out of a table, and charged as a certain breach."""
 ORDERS = 20
 """Chernoff's bound is tried at so many orders to each side."""
 
@@ -147,6 +150,11 @@ class LossTable:
         return privacy_loss_distribution.PrivacyLossDistribution(table)
 
 
+@repeated.register
+def _(loss: LossTable, times: int) -> LossTable:
+    return loss.repeated(times, LEFT_OUT)
+
+
 def convolved(one: Probabilities, other: Probabilities) -> Probabilities:
     """The law of a sum of two, by Fourier transforms; nothing is negative."""
     size = one.size + other.size - 1
@@ -171,7 +179,6 @@ def _fast_length(least: int) -> int:
 MOST_PEOPLE = 10**12
 # Probabilities below this are left out of tables; what is left out is charged as a certain breach.
 NEGLIGIBLE = 1e-18
-LEFT_OUT = 1e-15
 # Up to this many products a convolution is quicker as it stands than by Fourier transforms.
 QUICK = 1 << 16
 # The width of a table's cells, in standard deviations of the loss of one bit; and the widest there is.

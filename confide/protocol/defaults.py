@@ -14,8 +14,9 @@ from typing import Any
 from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Spec
-from ..privacy import Guarantee, Schedule
+from ..privacy import ONCE, Guarantee, Participation, Schedule
 from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE
+from ..privacy.schedule import WIDENING
 from ..validation import Json
 from .accepted import ANY, BROWSERS, DEVICES, rows, rows_in_pages
 from .design import AUTO, PAPER, TIGHT, Request
@@ -50,21 +51,28 @@ def request_for(
     mechanism: str = AUTO,
     devices: str = BROWSERS,
     scouts: bool = False,
+    participation: Participation = ONCE,
     **others: Any,
 ) -> Request:
     """The request for a design with everything chosen that was left open.
 
     schedule: None for what suits the promise. shuffling: options of shufflers, fields of `Mixing`; one half of the users is
-    assumed to be honest unless they say otherwise. devices: one of `DEVICES`. scouts: whether the learner sends some. others: of
-    `Request`.
+    assumed to be honest unless they say otherwise. devices: one of `DEVICES`. scouts: whether the learner sends some.
+    participation: how often one user takes part; how far apart matters to continual counters alone. others: of `Request`.
     """
     widening = calibration == TIGHT and mechanism != STEP
     mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening)
+    taken = participation if promise.trust == JOINT else replace(participation, apart=1)
+    if taken != ONCE:
+        promise = replace(promise, unit=taken.unit)
     when = schedule or schedule_for(promise, calibration, question.spec, users, mixing, scouts)
+    if schedule is None and taken != ONCE and when.kind == WIDENING:  # where one person moves more, noise is larger
+        when = Schedule.widening(users, first_batch(CountQuestion(question.spec), promise, taken))
     able = abilities(promise.trust, ANY if others.get("budget") else devices)  # no page counts under a budget
     if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):
         question = asked_for(question, promise)
-    return Request(question, promise, when, calibration, mechanism, mixing=mixing, able=able, **others)
+    chosen = {"mixing": mixing, "able": able, "participation": taken, **others}
+    return Request(question, promise, when, calibration, mechanism, **chosen)
 
 
 def asked_for(question: Any, promise: Guarantee) -> Any:

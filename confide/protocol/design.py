@@ -19,8 +19,9 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mechanisms.counter import checked_failure
 from ..mechanisms.randomizer import require_grid
-from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
+from ..privacy import ONCE, Act, Certificate, Guarantee, Participation, Promise, Schedule, keeps, true_guarantee
 from ..privacy.calibration import calibration_failed
+from ..privacy.guarantee import UNIT
 from .trusts.mixing import Mixing, ShuffledBatch
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Request:
     which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
     budget: how much of one person is counted (`questions.budgeted`), 0 for all of it, None for what loses least.
     printing: which of a paper's printings `paper` takes, where it has several; as stated by default.
+    participation: how often one user takes part, in as many batches.
     able: (kind, mechanism) of the questions that devices can answer, of which `auto` chooses; None for all that there are.
     """
 
@@ -70,6 +72,7 @@ class Request:
     episodes: int = 1
     budget: int | None = None
     printing: str = ""
+    participation: Participation = ONCE
     able: frozenset[tuple[str, str]] | None = field(default=None, repr=False)
 
     def can(self, question: Question, mechanism: Mechanism) -> bool:
@@ -124,6 +127,16 @@ class Design:
     def devices(self) -> tuple[Any, ...]:
         """The mechanisms that randomise reports, one for each report of a person; none where episodes are handed over."""
         return self._trust.devices(self)
+
+    @cached_property
+    def participation(self) -> Participation:
+        """How often one user takes part; the guarantee is about all of it."""
+        return self._trust.participation(self)
+
+    @cached_property
+    def guarantee_once(self) -> Guarantee:
+        """The guarantee of a user who takes part once, where others may come again."""
+        return true_guarantee(self._trust.once(self).loss, self.requested)
 
     def batches_of(self, group: int) -> list[ShuffledBatch]:
         """The batches of shufflers to which a person of a group of the schedule reports."""
@@ -252,9 +265,16 @@ class Design:
             return Certificate.of([], self.requested, "none", "none")
         further = self._trust.further(self)
         schedule = self.schedule.describe() if self._trust.scheduled else None
-        assumptions = (*self.remarks, *self._trust.assumptions(self))
+        assumptions = (*self.remarks, *self._trust.assumptions(self), *self._returning())
         certificate = Certificate.of([self.act], self.requested, self.calibration, noise, assumptions, schedule)
         return replace(certificate, promises=(*certificate.promises, *map(Promise, further)))
+
+    def _returning(self) -> tuple[str, ...]:
+        """The sentence of a certificate about users who come again; none where everybody takes part once."""
+        if self.participation == ONCE:
+            return ()
+        once = replace(self.guarantee_once, unit=UNIT)
+        return (f"a person takes part {self.participation}; who takes part once has {once}", self._trust.returning)
 
 
 def check_noise(design: Design, verb: str, mechanism: Any) -> None:
@@ -292,7 +312,14 @@ def make(request: Request) -> Design:
     validation.choice("calibration", request.calibration, (PAPER, SOUND, TIGHT))
     checked_failure(request.failure)
     maker = _maker(request.question.kind, request.promise.trust)
-    return _named(maker(request), request).verified()
+    design = _named(maker(request), request).verified()
+    if request.promise.private and design.participation != request.participation:
+        raise InvalidInput(
+            "participation-not-priced",
+            f"Under trust {design.trust!r} questions about {request.question.kind} are priced for users who take part "
+            f"{design.participation}, not {request.participation}. Leave out --returns.",
+        )
+    return design
 
 
 def _named(design: Design, request: Request) -> Design:

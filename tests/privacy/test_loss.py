@@ -265,3 +265,26 @@ def test_the_fixture_of_this_file_tabulates_as_dp_accounting_does() -> None:
     table = privacy_loss_distribution.from_randomized_response(2 / (1 + math.exp(0.5)), 2).self_compose(20)
     for epsilon in (1.0, 4.0):
         assert table.get_delta_for_epsilon(epsilon) == pytest.approx(exact_responses(0.5, 20, epsilon), rel=0.01)
+
+
+# Several parts.
+
+
+@given(st.integers(2, 40), st.floats(1e-3, 3), st.floats(0, 30))
+def test_equal_pure_parts_compose_as_that_many_randomised_responses(times: int, part: float, epsilon: float) -> None:
+    together = repeat(Pure(part), times)
+    assert together.delta(epsilon) == pytest.approx(exact_responses(part, times, epsilon), rel=1e-7, abs=1e-12)
+    assert together.epsilon(0) == part * times
+    assert together.delta(epsilon) <= Pure(part * times).delta(epsilon) * (1 + 1e-9)
+
+
+def test_equal_pure_parts_invert_themselves_and_have_a_table() -> None:
+    together = repeat(Pure(0.2), 30)
+    assert together == Pure(6.0)
+    epsilon = together.epsilon(1e-6)
+    assert epsilon < 0.95 * Pure(6.0).epsilon(1e-6)
+    assert together.delta(epsilon) <= 1e-6 < together.delta(epsilon - 1e-6)
+    assert together.epsilon(0.9) == 0.0
+    assert Tabulated(together.distribution()).delta(2.0) == pytest.approx(together.delta(2.0), abs=2e-3)
+    assert rho_of(together) == pytest.approx(30 * 0.02)
+    assert repeat(together, 2).delta(3.0) == pytest.approx(exact_responses(0.2, 60, 3.0), rel=1e-7)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from ...privacy import Loss
 from ...privacy.guarantee import LOCAL
 from ...validation import Json
 from .bound import STAKES, bet_bound, event_bound, expected_pairs, ideal_bound
+from .directed import composed
 from .events import FINE, Array, Bet, Event, Outputs, Statistic, choose, hoped, quantiles, rounded, staked
 from .pacing import Pace, clock, rounds
 from .reservoir import Reservoir
@@ -139,6 +140,21 @@ class Target:
     share: float = 1.0
     how: str = MANY
     drawn_by: str = ""
+
+
+def again(target: Target, times: int) -> Target:
+    """The target of so many independent outputs, side by side, about the same two inputs; `loss` is of all of them already."""
+    claimed, exact = target.claimed, target.exact
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        return np.concatenate([target.sample(world, count, noise) for _ in range(times)], axis=1)
+
+    def ratio(outputs: Array) -> Array:
+        assert claimed is not None
+        return np.asarray(sum(claimed(part) for part in np.split(outputs, times, axis=1)))
+
+    ratios, losses = None if claimed is None else ratio, None if exact is None else composed([exact] * times)
+    return replace(target, sample=sample, claimed=ratios, exact=losses)
 
 
 @dataclass(frozen=True)

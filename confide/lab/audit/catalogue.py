@@ -26,7 +26,7 @@ from ...protocol.trusts import trust as trusts
 from ...protocol.trusts.local_counts import ASKED, CATEGORIES, ENCODINGS
 from . import browsers
 from .alone import ALONE, MORE, NEED_DELTA
-from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
+from .auditing import CONFIDENCE, SAMPLES, Finding, Target, again, audit
 from .browsers import BROWSER, browser_targets
 from .curators import central_target, joint_target
 from .devices import local_target
@@ -95,7 +95,7 @@ def targets_of(name: str, design: Design) -> list[Target]:
         targets.append(joint_target(name, design, pairs(design.question.spec)[1], last))
     if design.trust in WHOLES:
         targets.append(whole_target(name, design, WHOLES[design.trust](design)))
-    return targets
+    return [again(target, design.act.times) for target in targets] if design.act.times > 1 else targets
 
 
 @dataclass(frozen=True)

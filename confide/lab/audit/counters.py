@@ -26,7 +26,8 @@ from .likelihood import laplace_loss
 
 
 def counter_target(name: str, counter: Counter, loss: Loss, change: NDArray[np.int64], batch: int) -> Target:
-    """The target of a counter: a stream of zeros (world 0), and the same with `change` (cells,), in grids, in one batch (world 1).
+    """The target of a counter: a stream of zeros (world 0), and the same with `change` (cells,), in grids, in one batch (world 1),
+    or in as many as one user may be in.
 
     Outputs are the (n, releases * cells) numbers behind the releases, or of an unknown counter the releases themselves.
     Counters treat every cell by itself, so n streams run side by side.
@@ -38,7 +39,7 @@ def counter_target(name: str, counter: Counter, loss: Loss, change: NDArray[np.i
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         state, released = counter.init(count * change.size), []
         for release in range(1, counter.releases + 1):
-            increment = np.tile(change * (world == 1 and release == batch), count)
+            increment = np.tile(change * (world == 1 and release in batches_from(counter, batch)), count)
             state, cells = counter.next(state, increment, noise)
             released.append(cells.reshape(count, change.size))
         together = np.stack(released, axis=1)
@@ -80,7 +81,10 @@ def _(counter: BufferedToeplitzCounter) -> NoiseModel:
 
 @noise_model.register
 def _(counter: ToeplitzCounter) -> NoiseModel:
-    return NoiseModel(_toeplitz(square_root_coefficients(counter.releases)), counter.sigma)
+    """B is the running sum times the inverse of C, whose columns are square-root coefficients, up to the last band."""
+    size = counter.releases
+    column = square_root_coefficients(size) * (np.arange(size) < (counter.bands or size))
+    return NoiseModel(np.tril(np.ones((size, size))) @ _inverse(_toeplitz(column)), counter.sigma)
 
 
 def _toeplitz(column: Array) -> Array:
@@ -120,12 +124,19 @@ def exact_stream_loss(counter: Counter, change: Array, batch: int) -> Loss | Non
 
 
 def moved_by(counter: Counter, batch: int) -> Array:
-    """(releases,) how far one unit in a batch moves the numbers behind the releases; zeros are exact."""
+    """(releases,) how far one unit in a batch, and in those after it that one user may be in, moves the numbers behind the
+    releases; zeros are exact."""
     mixed = _known(counter).mixed
-    running = (np.arange(1, counter.releases + 1) >= batch).astype(np.float64)
+    batches = batches_from(counter, batch)
+    running = sum((np.arange(1, counter.releases + 1) >= each).astype(np.float64) for each in batches)
     moved = np.linalg.solve(mixed, running)
     rounded = np.rint(moved)
     return np.asarray(rounded if np.allclose(moved, rounded, rtol=0, atol=1e-9) else moved)
+
+
+def batches_from(counter: Counter, first: int) -> range:
+    """The batches of a user who takes part from the first on, as often and as soon as the counter allows."""
+    return range(first, counter.releases + 1, counter.separation)[: counter.participations]
 
 
 def _known(counter: Counter) -> NoiseModel:

@@ -21,7 +21,7 @@ from ...mechanisms.toeplitz import ToeplitzCounter
 from ...mechanisms.tree import TreeCounter
 from ...protocol.design import Design
 from .auditing import Target
-from .counters import exact_stream_loss, mixing, stream_loss
+from .counters import batches_from, exact_stream_loss, mixing, stream_loss
 from .devices import ONE_A_CALL, sharing
 from .events import DECIMALS, Array
 from .likelihood import exact_loss, log_likelihood_ratio
@@ -35,11 +35,12 @@ CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
 
 def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Target:
     """The target of all releases of a curator together. Each batch is one person, the first of the two, but for one batch in
-    world 1."""
+    world 1, and those after it in which the same person takes part again."""
     counter = design.mechanism
+    hers = batches_from(counter, batch)
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        everybody = [people[world if release == batch else 0] for release in range(1, counter.releases + 1)]
+        everybody = [people[world if release in hers else 0] for release in range(1, counter.releases + 1)]
         if type(counter) in CELL_BY_CELL:
             many: Any = ManyStreams(counter, count)
             sharing_it = replace(design, act=replace(design.act, mechanism=many))

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...mdp import PER_STEP, MixtureFeatures, Spec
-from ...privacy import Guarantee, Schedule
+from ...privacy import Guarantee, Participation, Schedule
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ...protocol.kinds import CountQuestion, bandit, budgeted, counts, mixture
+from ...protocol.kinds import CountQuestion, bandit, budgeted, counts, mixture, step
 from ...protocol.kinds.bandit import BanditQuestion
 from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
@@ -60,6 +60,9 @@ def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, **mi
 
 # Bounded noise takes seconds to calibrate, and differs from other noise in nothing that these add.
 SLOW = ("bounded",)
+# Of reports that are made again, those whose losses add up in different ways.
+FEW = ("laplace", "gaussian", "k-ary")
+AGAIN, THRICE = {"participation": Participation(2)}, Participation(3, 2)
 
 SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
     LOCAL: (
@@ -67,6 +70,7 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
         AuditSetting("h3", LONGER, _batches(1), {"budget": 0}),
         AuditSetting("h2-per-step", STEPWISE, _batches(1), without=SLOW),
         AuditSetting("budgeted", LONGER, _batches(1), {"budget": 3}, kinds=(budgeted.KIND,), only=("gaussian",)),
+        AuditSetting("twice", BASIC, _batches(2), AGAIN, kinds=(counts.KIND, step.KIND), only=FEW),
     ),
     SHUFFLE: (
         _shuffled("", BASIC),
@@ -76,6 +80,7 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
         _shuffled("tree-h2-per-step", STEPWISE, batches=3, crowd=SMALL_CROWD, tree=True),
         _shuffled("widening", BASIC, batches=18, crowd=SMALL_CROWD, widening=True),
         _shuffled("widening-h2-per-step", STEPWISE, batches=18, crowd=SMALL_CROWD, widening=True),
+        replace(_shuffled("twice", BASIC, batches=2), changes={"mixing": Mixing(CROWD), **AGAIN}),
     ),
     JOINT: (
         AuditSetting("", BASIC, _batches(2)),
@@ -83,6 +88,8 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
         AuditSetting("h2-per-step", STEPWISE, _batches(2)),
         AuditSetting("r15", Spec(2, 1, 1), _batches(15), {}, ("tree-laplace", "buffered-toeplitz"), (counts.KIND,)),
         AuditSetting("budgeted", LONGER, _batches(2), {"budget": 3}, kinds=(budgeted.KIND,)),
+        AuditSetting("twice", BASIC, _batches(3), {"participation": Participation(2, 2)}, kinds=(counts.KIND,)),
+        AuditSetting("thrice", Spec(2, 1, 1), _batches(5), {"participation": THRICE}, kinds=(counts.KIND,)),
     ),
     CENTRAL: (
         AuditSetting("", BASIC, _batches(1)),

@@ -28,6 +28,7 @@ from ...protocol.releases import Report, Sum, release_bytes
 from ...service.intermediary.curator import EpisodeBatches
 from ...service.intermediary.shuffler import ReportBatches
 from .auditing import WHOLE, Target
+from .counters import batches_from
 from .events import Array
 from .people import Pair, audited_question, everybody, exact_message, pairs
 from .reservoir import Reservoir
@@ -102,16 +103,17 @@ def local_whole(design: Design) -> WholeRun:
 
 
 def joint_whole(design: Design) -> WholeRun:
-    """All releases of a curator who was restarted after each. The person is in the first batch."""
+    """All releases of a curator who was restarted after each. The person is in the first batch, and in as many as they may be."""
     other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
     member, ends = audited_question(design), [0, *design.schedule.ends.tolist()]
+    hers = {ends[batch - 1] for batch in batches_from(design.mechanism, 1)}
 
     def served(person: Trajectory, noise: NoiseSource) -> Array:
         seen, state, spec = [], b"", design.question.spec
         for release in range(releases):
             batches = EpisodeBatches(design, noise, simulated=True)
             for number in range(ends[release], ends[release + 1]):
-                batches.take(release + 1, episode_bytes.to_bytes(person if number == 0 else other, spec))
+                batches.take(release + 1, episode_bytes.to_bytes(person if number in hers else other, spec))
             _, body, state = batches.close(release + 1, ends[release + 1] - ends[release], state)
             seen.append(design.kind.packed(release_bytes.from_bytes(body)))
         return np.concatenate(seen)
@@ -120,7 +122,7 @@ def joint_whole(design: Design) -> WholeRun:
         book, seen = open_book(design, noise, simulated=True), []
         for release in range(releases):
             for number in range(ends[release], ends[release + 1]):
-                book.take(person if number == 0 else other, member)
+                book.take(person if number in hers else other, member)
             seen.append(design.kind.packed(book.close(member)))
             if release + 1 < releases:
                 book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]

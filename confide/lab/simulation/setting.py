@@ -35,8 +35,9 @@ class Choices:
 
     learner: a name, or a learner. environment: an address, an environment, or a model. schedule: when policies change, in
     words or as it is; None for what suits the promise. horizon, model: of the environment, None for its own. budget: how much of
-    one person is counted, under joint privacy. printing: which printing of a paper's noise. seed: root of all random numbers.
-    engine: who plays all parties, None for the fastest. options: of the learner's own, and of shufflers.
+    one person is counted, under joint privacy. returns, apart: how often a person takes part, and how many batches apart.
+    printing: which printing of a paper's noise. seed: root of all random numbers. engine: who plays all parties, None for the
+    fastest. options: of the learner's own, and of shufflers.
     """
 
     learner: Any
@@ -55,6 +56,8 @@ class Choices:
     bonus_scale: float = 1.0
     budget: int | None = None
     printing: str = ""
+    returns: int = 1
+    apart: int = 1
     options: Mapping[str, Json] = field(default_factory=dict)
 
     @classmethod

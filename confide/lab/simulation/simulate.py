@@ -17,7 +17,7 @@ from ...learning import learners
 from ...learning.learners import Context, baselines
 from ...loading import worker_setup
 from ...mdp import Model, Policy
-from ...privacy import Guarantee
+from ...privacy import Guarantee, Participation
 from ...privacy.guarantee import CENTRAL
 from ...privacy.schedule import EVERY, MOST_USERS
 from ...protocol.accepted import BROWSERS
@@ -100,6 +100,7 @@ def complete(choices: Choices) -> Setting:
         failure=choices.failure,
         budget=choices.budget,
         printing=choices.printing,
+        participation=Participation(choices.returns, choices.apart),
     )
     design = make(request)
     return Setting(chosen, world, algorithm, context_of(design), request.schedule, design, calibration)

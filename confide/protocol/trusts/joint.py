@@ -1,9 +1,16 @@
-"""The joint trust model, a curator who learns online: continual counters over public batches."""
+"""The joint trust model, a curator who learns online: continual counters over public batches.
+
+**Users who come again.** The price of a counter (`mechanisms.toeplitz`) is that of a user whose episodes differ, not of one whose
+batches do: both worlds have her in the same batches. Coming again may depend on what happened to her, so either the batches are
+fixed before her first episode, and one to which she does not come holds an empty episode of hers (which is priced: neighbours may
+be of any length), or the guarantee is conditional on when people came. The certificate says so.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +21,9 @@ from ...mdp import STATIONARY
 from ...mechanisms.buffered import BufferedToeplitzCounter
 from ...mechanisms.counter import LARGEST_TOTAL, Counter
 from ...mechanisms.gaussian import FINE, grid_for, sigma_for
-from ...mechanisms.toeplitz import ToeplitzCounter, square_root_coefficients
+from ...mechanisms.toeplitz import FactoredCounter, ToeplitzCounter, best_bands
 from ...mechanisms.tree import TreeCounter
-from ...privacy import Act, Guarantee
+from ...privacy import ONCE, Act, Guarantee, Participation
 from ...privacy.guarantee import JOINT
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, check_noise
 from ..kinds import CountQuestion, bandit, counts
@@ -33,8 +40,9 @@ if TYPE_CHECKING:
     from ...protocol.kinds.question import Question
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
-# Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one.
-PLAIN_TOEPLITZ = 1 << 17
+# Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one. Where users come
+# again up to so many, as only the plain one has bands.
+PLAIN_TOEPLITZ, PLAIN_BANDS = 1 << 17, 1 << 21
 
 ASSUMPTIONS = (
     "batch boundaries are public and fixed beforehand; nobody acts on a release about their own batch",
@@ -51,7 +59,8 @@ def design_joint(request: Request) -> Design:
         single = request.question.kind == bandit.KIND
         form: Any = request.question if single else tight_form(request.question, name)
         if name == AUTO:
-            plain = request.schedule.releases * form.cells <= PLAIN_TOEPLITZ
+            most = PLAIN_TOEPLITZ if request.participation == ONCE else PLAIN_BANDS
+            plain = request.schedule.releases * form.cells <= most
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
         form, remarks = (form, ()) if single else budgeted_form(form, name != "tree-laplace", request)
         return request.design(form, Act(_counter(name, form, request), form.price()), remarks=remarks)
@@ -64,7 +73,7 @@ def design_joint(request: Request) -> Design:
     )
 
 
-def first_batch(question: CountQuestion, promise: Guarantee) -> int:
+def first_batch(question: CountQuestion, promise: Guarantee, participation: Participation = ONCE) -> int:
     """How many people the first batch of a joint schedule has: as many as it takes to show the average pair.
 
     Their visits of it, H/(S A) each (1/(S A) a step), then equal the noise of one count after 200 releases.
@@ -72,13 +81,15 @@ def first_batch(question: CountQuestion, promise: Guarantee) -> int:
     spec = question.spec
     single = spec.horizon == 1
     form: Any = BanditQuestion.of(spec) if single else question.tight()
+    usual = 200
     if promise.pure:
-        noise = math.sqrt(2) * 8 * form.price().l1 / promise.pure_epsilon()
+        noise = math.sqrt(2) * 8 * participation.within(usual) * form.price().l1 / promise.pure_epsilon()
     else:
         if spec.dynamics == STATIONARY and not single:
             budgeted = BudgetedQuestion.of(form)
             form = budgeted if budgeted.price().l2 < form.price().l2 else form
-        noise = form.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))
+        counter = ToeplitzCounter(usual, 1.0, 1.0, **_shape(ToeplitzCounter, usual, participation))
+        noise = form.price().l2 / promise.mu() * counter.columns_norm
     people: int = round(noise / average_visits(spec))
     return max(1, people)
 
@@ -87,27 +98,37 @@ def _counter(name: str, question: Question, request: Request, noise: float | Non
     """The continual counter with the least noise for the promise, or with the noise a paper prints."""
     promise, schedule, size = request.promise, request.schedule, question.price()
     unit, releases = 1 / question.resolution, schedule.releases
-    levels, finest = releases.bit_length(), _finest(question, schedule.users)
+    finest = _finest(question, schedule.users)
     if unit < finest:
         raise InvalidInput(
             "joint-too-many-people",
             f"{schedule.users:,} people are too many to count exactly. Use fewer levels, or fewer people.",
         )
-    if name == "tree-laplace":
-        least = least_scale(size, promise.pure_epsilon(), levels)
-        scale = least if noise is None else noise if request.calibration == PAPER else max(noise, least)
-        return TreeCounter(releases, "laplace", scale, unit)
-    if name == "tree-gaussian":
-        together = math.sqrt(levels) * size.l2
+    taken = request.participation
+    if name in ("tree-laplace", "tree-gaussian"):
+        nodes = TreeCounter(releases, "laplace", 1.0, unit, participations=taken.times, separation=taken.apart)
+        l1, l2 = nodes.nodes_moved
+        if name == "tree-laplace":
+            least = least_scale(size, promise.pure_epsilon(), l1)
+            scale = least if noise is None else noise if request.calibration == PAPER else max(noise, least)
+            return replace(nodes, scale=scale)
+        together = l2 * size.l2
         grid = grid_for(max(sigma_for(promise, together, 0.0), 8 * FINE * finest), unit)
-        return TreeCounter(releases, "gaussian", sigma_for(promise, together, grid), grid)
+        return replace(nodes, node="gaussian", scale=sigma_for(promise, together, grid), grid=grid)
     mu = promise.mu()
     # Rounding costs grid * sqrt(releases * cells) of sensitivity: keep that below a thousandth, if totals still fit.
     grid = unit
-    while grid > max(1e-3 * size.l2 / math.sqrt(releases * size.cells), 2 * finest):
+    while grid > max(1e-3 * size.l2 / math.sqrt(releases * size.cells * taken.within(releases)), 2 * finest):
         grid /= 2
     kind = ToeplitzCounter if name == "toeplitz" else BufferedToeplitzCounter
-    return kind(releases, kind.sigma_for(mu, size, releases, grid), grid)
+    shape = _shape(kind, releases, taken)
+    return kind(releases, kind.sigma_for(mu, size, releases, grid, **shape), grid, **shape)
+
+
+def _shape(kind: type[FactoredCounter], releases: int, taken: Participation) -> dict[str, int]:
+    """How a factored counter is shaped for users who take part so often: with the bands that add least, if it has any."""
+    shape = {"participations": taken.times, "separation": taken.apart}
+    return {**shape, "bands": best_bands(releases, taken)} if kind is ToeplitzCounter else shape
 
 
 def _finest(question: Question, users: int) -> float:
@@ -148,15 +169,29 @@ class JointTrust(CountedTrust):
     attack = JOINT
     scheduled = True
     mechanisms = MECHANISMS
+    returning = (
+        "the batches in which a person takes part are fixed before their first episode, and one without an episode counts as "
+        "empty; where coming again depends on what happened, the guarantee is given when people came"
+    )
 
     def designers(self) -> Mapping[str, DesignMaker]:
         """Counts, of whole episodes or of a single step, under a continual counter."""
         return {counts.KIND: design_joint, bandit.KIND: design_joint}
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
-        """Those of the question, that batches are public, and that the curator tells nobody."""
+        """Those of the question, that batches are public, that the curator tells nobody, and how often people take part."""
         first, *rest = design.question.assumptions
-        return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
+        if design.participation == ONCE:
+            return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
+        return (f"{first}, in each batch they take part in", *rest, *ASSUMPTIONS)
+
+    def participation(self, design: Design) -> Participation:
+        """How often the counter lets one person take part."""
+        return Participation(design.mechanism.participations, design.mechanism.separation)
+
+    def once(self, design: Design) -> Act:
+        """The act by which a person loses who takes part once: of the same counter."""
+        return replace(design.act, mechanism=replace(design.mechanism, participations=1))
 
 
 register(JointTrust())

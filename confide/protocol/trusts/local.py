@@ -22,6 +22,7 @@ LARGEST = 2.0**46
 """The most that an honest device sends in one cell, in grids: sums of many reports, and floats, then hold it exactly."""
 
 DEVICES_DRAW = "every device draws its own noise and sends one report once"
+DEVICES_DRAW_AGAIN = "every device draws its own noise, anew for each episode, and sends one report about each once"
 
 
 class LocalTrust(Trust):
@@ -56,7 +57,7 @@ class LocalTrust(Trust):
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
         """Those of the question, and that devices draw their noise."""
-        return (*design.question.assumptions, DEVICES_DRAW)
+        return (*design.question.assumptions, DEVICES_DRAW if design.act.times == 1 else DEVICES_DRAW_AGAIN)
 
     def check(self, design: Design) -> None:
         """Refuse noise that does not belong to the question, and reports that could be too large to add up."""

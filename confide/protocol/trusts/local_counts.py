@@ -14,7 +14,7 @@ from ...mechanisms.laplace import Laplace
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.randomizer import Randomizer
 from ...mechanisms.unary import KARY, SUBSET, UNARY, SampledStep
-from ...privacy import Act, Guarantee, Sensitivity, settled
+from ...privacy import Act, Guarantee, Sensitivity, one_of, settled
 from ...privacy.guarantee import LOCAL
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request
 from ..kinds import CountQuestion, StepQuestion, find
@@ -54,14 +54,25 @@ def design_local(request: Request) -> Design:
         form, mechanism, remarks = min(
             options, key=lambda option: find(option[0].kind).backup_variance(option[0], option[1])
         )
-        return request.design(form, Act(mechanism, form.price()), remarks=remarks)
+        return request.design(form, _act(mechanism, form, request), remarks=remarks)
     name = "laplace" if name == AUTO else name
     # Categories are told in one form only; no paper prescribes another.
     question = tight_form(request.question, name) if name in CATEGORIES else request.question
     rule = rule_of(request, LOCAL, name)
     noise = printed_noise(rule, request, name)
-    mechanism = calibrated(name, question, promise, noise, request.calibration)
-    return request.design(question, Act(mechanism, question.price()), paper="" if rule is None else request.paper)
+    mechanism = calibrated(name, question, one_report(name, request), noise, request.calibration)
+    return request.design(question, _act(mechanism, question, request), paper="" if rule is None else request.paper)
+
+
+def _act(mechanism: Any, question: Any, request: Request) -> Act:
+    """A report for each time that a user takes part: each with noise of its own, all of them charged."""
+    return Act(mechanism, question.price(), request.participation.times)
+
+
+def one_report(name: str, request: Request) -> Guarantee:
+    """The guarantee that each report of a user is calibrated to: all of them together keep the promise."""
+    pure = name in (*CATEGORIES, RESPONSE, "laplace")
+    return one_of(request.promise, request.participation.times, gaussian=name == "gaussian", pure=pure)
 
 
 def design_single(request: Request) -> Design:
@@ -110,7 +121,7 @@ def _options(name: str, request: Request) -> list[tuple[Any, Randomizer, tuple[s
     if name == "gaussian" and request.budget != 0:
         budgeted = budgeted_form(request.question.tight(form.counts.levels), True, request)
         forms = [budgeted] if request.budget or budgeted[0] == form else [*forms, budgeted]
-    return [(each, calibrated(name, each, request.promise), remarks) for each, remarks in forms]
+    return [(each, calibrated(name, each, one_report(name, request)), remarks) for each, remarks in forms]
 
 
 def _slow(mechanism: Any) -> bool:

@@ -11,6 +11,10 @@ each person needs. So the first batches are small, to learn soon, and later ones
 (`Schedule.doubling`), each with flips of its own size. The argument above holds batch by batch; a person is charged the
 worst batch that there is.
 
+**Users who come again.** Somebody in m batches is charged m times: given the sums before each of them, hers are bits of one changed
+person among fixed others again, so the losses of her batches compose: they are those of m times as many bits. Which ones these are
+must not depend on her episodes.
+
 **A tree of shufflers.** A person of base batch t also reports, with fresh flips, to the shuffler of every level l whose node of 2^l
 base batches that contains t is a left child. Running counts add up the nodes of the binary digits of t, so their noise grows with
 the logarithm of t and not with its root. She is in at most floor(log2 M) + 1 nodes of M base batches, all of which are charged.
@@ -36,7 +40,7 @@ from ...errors import InvalidInput
 from ...mdp import Spec
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.shuffled_bits import ShuffledBits
-from ...privacy import Act, Guarantee
+from ...privacy import Act, Guarantee, repeat
 from ...privacy.crowds import calibrated, smallest_crowd, with_local
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...privacy.schedule import STEADY
@@ -61,6 +65,8 @@ BITS, STEP = "shuffled-bits", "shuffled-step"
 MECHANISMS = (BITS, STEP)
 # Which part of delta is set aside for crowds that turn out too small.
 SET_ASIDE = 1e-3
+# The part of delta by which m batches of so many bits and one of m times as many may differ as they are computed.
+ROUNDED = 1e-5
 # How many standard deviations of their noise the visits of the average pair are in a first batch; chosen on tuning worlds.
 SHOWN = 5.0
 
@@ -147,19 +153,20 @@ def _with_noise(question: ShuffledQuestion, request: Request, mixing: Mixing) ->
     changed = round(size.l1)
     missing = _set_aside(question, promise)
     people = _crowds(question, mixing, request.schedule.users, missing)
-    epsilon, apart = _epsilon(promise), mixing.widening
+    epsilon, apart, times = _epsilon(promise), mixing.widening, request.participation.times
     if mixing.local_epsilon is None:
-        crowds = calibrated(people, changed, epsilon, promise.delta, missing, apart)
+        allowed = promise.delta if times == 1 else promise.delta * (1 - ROUNDED)
+        crowds = calibrated(people, times * changed, epsilon, allowed, times * missing, apart)
     else:
-        crowds = with_local(people, changed, mixing.local_epsilon, apart)
-        if shuffled_loss(crowds, changed, missing, apart).delta(epsilon) > promise.delta:
+        crowds = with_local(people, changed, mixing.local_epsilon / times, apart)
+        if repeat(shuffled_loss(crowds, changed, missing, apart), times).delta(epsilon) > promise.delta:
             refused = f"A batch of {mixing.batch:,} people is too small for {promise} at local epsilon "
             way_out = "Take larger batches, or a smaller local epsilon."
-            if not mixing.tree:
+            if not mixing.tree and times == 1:
                 least = smallest_batch(question, promise, mixing.local_epsilon, mixing.share)
                 way_out = f"The smallest that works is {least:,}."
             raise InvalidInput("batch-too-small", f"{refused}{mixing.local_epsilon:g}. {way_out}")
-    return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question), apart), size))
+    return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question), apart), size, times))
 
 
 def _crowds(question: Question, mixing: Mixing, users: int, missing: float) -> tuple[int, ...]:
@@ -250,7 +257,7 @@ def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> 
 
 def local_guarantee(design: Design) -> Guarantee:
     """The guarantee that each device keeps by itself, whoever the shuffler works with."""
-    alone = design.mechanism.local_loss(design.act.sensitivity).epsilon(0.0)
+    alone = repeat(design.mechanism.local_loss(design.act.sensitivity), design.act.times).epsilon(0.0)
     return replace(design.requested, trust=LOCAL, epsilon=alone, delta=0.0)
 
 
@@ -263,7 +270,8 @@ def remaining(design: Design, honest: int) -> Guarantee:
         for level, crowd in enumerate(mechanism.crowds)
     )
     loss = shuffled_loss(crowds, round(design.act.sensitivity.l1), mechanism.missing, mechanism.apart)
-    epsilon, alone = loss.epsilon(design.requested.delta), local_guarantee(design)
+    epsilon = repeat(loss, design.act.times).epsilon(design.requested.delta)
+    alone = local_guarantee(design)
     return replace(design.requested, epsilon=epsilon) if epsilon < (alone.epsilon or 0.0) else alone
 
 
@@ -314,6 +322,7 @@ class ShuffleTrust(Trust):
         batch, honest = mixing.batch, mixing.honest_in(mixing.batch)
         half = honest // 2
         nodes = f", and one of each of up to {len(design.devices) - 1} larger nodes" if mixing.tree else ""
+        again = ", each time they take part, in another one" if design.act.times > 1 else ""
         later = (
             f"; later batches are up to {1 << len(design.devices) - 1} times as large, with as large a share"
             if mixing.widening
@@ -323,7 +332,7 @@ class ShuffleTrust(Trust):
             "the shuffler gives out nothing but sums of full batches, and does not work with the server",
             f"at least {honest:,} of the {batch:,} people of a batch are honest{later}; "
             f"with {half:,} of them {remaining(design, half)} is left",
-            f"each person is in one batch{nodes}; nobody acts on sums of their own batch; a short last batch is held",
+            f"each person is in one batch{nodes}{again}; nobody acts on sums of their own batch; a short last batch is held",
             *design.question.assumptions,
             "every device draws its own noise and sends each report once",
         )

@@ -8,6 +8,7 @@ and who adds up, what must be assumed, and who designs which kinds of question. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...loading import sibling
-from ...privacy import Guarantee
+from ...privacy import Act, Guarantee, Participation
 from ...privacy.guarantee import TRUSTS, enter_trust
 from ..kinds.kind import DesignMaker, by_trust
 
@@ -40,7 +41,8 @@ class Trust:
     name: its word. scheduled: whether a certificate tells of the schedule. episodes: messages are episodes, which only a curator
     may hold; continual: and who is released about after every batch, not once. mechanisms: the words by which noise can be
     requested, for counts. attack: the name of the trust model of ours as whose the audit attacks it. answered: of a trust model
-    of one's own, the mechanisms that are accepted under it, by kind of question; `case` makes their designs.
+    of one's own, the mechanisms that are accepted under it, by kind of question; `case` makes their designs. returning: what is
+    assumed of users who come again.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Trust:
     mechanisms: tuple[str, ...] = ()
     attack: str = ""
     answered: Mapping[str, tuple[str, ...]] = by_trust()
+    returning: str = "whether and when a person comes again is not hidden: the guarantee is given when people came"
 
     def designers(self) -> Mapping[str, DesignMaker]:
         """Who designs answers under it, by kind of question."""
@@ -70,6 +73,14 @@ class Trust:
     def further(self, design: Design) -> tuple[Guarantee, ...]:
         """Further guarantees that a certificate prints."""
         return ()
+
+    def participation(self, design: Design) -> Participation:
+        """How often one user takes part: as often as the act is repeated."""
+        return Participation(design.act.times)
+
+    def once(self, design: Design) -> Act:
+        """The act of a user who takes part once."""
+        return replace(design.act, times=1)
 
     def check(self, design: Design) -> None:
         """Refuse a design whose parts do not belong together, whoever wrote it down."""

@@ -16,6 +16,7 @@ from typing import Any
 from ... import validation
 from ...errors import ConfideError, FormatError, InvalidInput
 from ...mechanisms.catalogue import parameters
+from ...privacy import ONCE
 from ...privacy.guarantee import LOCAL
 from ...protocol.design import PAPER, Design
 from ...protocol.kinds.counts import MIDDLE
@@ -277,7 +278,7 @@ def _weaker_issuer(new: Contract, old: Contract) -> str:
 def _check(document: dict[str, Any], design: Design) -> None:
     """Refuse a contract whose words and design differ, or that asks for what nobody here can keep."""
     known = design.trust == LOCAL or design.trust in ROLES
-    if not known or design.calibration == PAPER or design.act.times != 1 or design.episodes != 1:
+    if not known or design.calibration == PAPER or design.participation != ONCE or design.episodes != 1:
         raise ValueError("only contracts with trust local, shuffle or joint, priced for one report, are kept here")
     for name, statement in json.loads(json.dumps(stated(design))).items():
         if document[name] != statement:

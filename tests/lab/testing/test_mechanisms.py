@@ -35,6 +35,7 @@ COUNTERS = {
     "tree of laplace": TreeCounter(16, "laplace", 10.0, 1.0),
     "tree of gaussian": TreeCounter(11, "gaussian", 10.0, 0.5),
     "toeplitz": ToeplitzCounter(16, 20.0, 0.25),
+    "banded toeplitz": ToeplitzCounter(16, 20.0, 0.25, participations=3, separation=4, bands=4),
     "buffered toeplitz": BufferedToeplitzCounter(16, 20.0, 0.25),
 }
 
