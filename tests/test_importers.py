@@ -75,6 +75,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(("lab/audit/alone", "lab/audit/browsers", "lab/audit/judges"), ATTACK),
     **dict.fromkeys(
         (
+            "lab/simulation/featured",
             "lab/simulation/mixtures",
             "lab/simulation/play",
             "lab/simulation/shuffle_loop",

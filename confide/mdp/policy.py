@@ -95,6 +95,10 @@ class Policy:
         """(n,) the most likely action of each step and state; -1 where people go on as now."""
         return np.asarray(self.actions[steps, states])
 
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Arrays for a file: its probabilities."""
+        return {"probabilities": self.probabilities}
+
     def to_bytes(self) -> bytes:
         """Versioned bytes: the chosen actions where nothing is left to chance, else the probabilities."""
         table, size = self.probabilities, self.probabilities.shape[-1]

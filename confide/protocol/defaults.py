@@ -20,7 +20,7 @@ from ..privacy.schedule import WIDENING
 from ..validation import Json
 from .accepted import ANY, BROWSERS, DEVICES, rows, rows_in_pages
 from .design import AUTO, PAPER, TIGHT, Request
-from .kinds import CountQuestion, counts
+from .kinds import CountQuestion, counts, moments
 from .kinds.bandit import BanditQuestion
 from .kinds.counts import DROPPED, SINGLE_STEP
 from .trusts.joint import first_batch
@@ -65,6 +65,8 @@ def request_for(
     taken = participation if promise.trust == JOINT else replace(participation, apart=1)
     if taken != ONCE:
         promise = replace(promise, unit=taken.unit)
+    if schedule is None and question.kind == moments.KIND and mixing is None:
+        schedule = Schedule.widening(users, moments.first_batch(question, promise))
     when = schedule or schedule_for(promise, calibration, question.spec, users, mixing, scouts)
     if schedule is None and taken != ONCE and when.kind == WIDENING:  # where one person moves more, noise is larger
         when = Schedule.widening(users, first_batch(CountQuestion(question.spec), promise, taken))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.lab.environments.observed_world import in_states
 from confide.mdp import MixtureFeatures, Spec
 from confide.mechanisms.bounded import Bounded, BoundedByPart
 from confide.mechanisms.buffered import BufferedToeplitzCounter
@@ -28,6 +29,7 @@ from confide.protocol.kinds.bandit import BanditQuestion
 from confide.protocol.kinds.bits import BitQuestion
 from confide.protocol.kinds.budgeted import BudgetedQuestion
 from confide.protocol.kinds.mixture import UNIT, MixtureForm
+from confide.protocol.kinds.moments import MomentsQuestion
 from confide.protocol.kinds.returns import ReturnsQuestion
 from confide.protocol.trusts.mixing import Mixing
 
@@ -49,6 +51,7 @@ def questions(spec: Spec = SPEC) -> dict[str, Any]:
         "bandit": BanditQuestion.of(replace(spec, horizon=1)),
         "budgeted": BudgetedQuestion.of(CountQuestion(spec), 4),
         "mixture": MixtureForm(spec, MixtureFeatures.one_hot(spec.states, spec.actions), values, UNIT),
+        "moments": MomentsQuestion.of(in_states(spec.states, spec.actions), spec.horizon, spec.dynamics),
         "returns": replace(ReturnsQuestion.of(spec.horizon), points=16),
     }
 

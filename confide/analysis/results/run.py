@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import FormatError, InvalidInput, MissingExtra
 from ...mdp import Policy
+from ...mdp.feature_policy import FeaturePolicy
 from ...privacy import Certificate
 from ...privacy.certificate import html_table
 from ..reporting.intervals import NAME, SeedInterval, mean_interval
@@ -54,7 +55,7 @@ class Run:
     final_value: NDArray[np.float64]  # (seeds,) of the last policy
     seconds: float
     certificate: Certificate
-    policy: Policy  # the last one of the first seed
+    policy: Policy | FeaturePolicy  # the last one of the first seed
     config: dict[str, Any]
     label: str = ""
     measure: str = REGRET
@@ -184,7 +185,7 @@ class Run:
             parquet.write_table(self.to_arrow(), draft / CURVES)
             write_config(draft, SCHEMA, config)
             self.certificate.save(draft / CERTIFICATE)
-            np.savez_compressed(draft / POLICY, probabilities=self.policy.probabilities)
+            np.savez_compressed(draft / POLICY, **self.policy.arrays())
         return target
 
     @classmethod
@@ -213,9 +214,16 @@ class Run:
         if (checkpoints != checkpoints[0]).any() or (seeds != np.arange(len(seeds))[:, None]).any():
             raise ValueError("its seeds have different checkpoints")
         with np.load(io.BytesIO((path / POLICY).read_bytes()), allow_pickle=False) as stored:
-            policy = Policy(stored["probabilities"])
+            policy = _policy_of({name: stored[name] for name in stored.files})
         regret = table[config["measure"]].to_numpy().reshape(shape)
         return cls(**config, checkpoints=checkpoints[0], regret=regret, certificate=certificate, policy=policy)
+
+
+def _policy_of(arrays: dict[str, NDArray[Any]]) -> Policy | FeaturePolicy:
+    """The policy that `arrays` gave."""
+    if "features" in arrays:
+        return FeaturePolicy.from_bytes(arrays["features"].tobytes())
+    return Policy(arrays["probabilities"])
 
 
 def _or_null(value: float) -> float | None:

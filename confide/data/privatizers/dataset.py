@@ -15,6 +15,12 @@ from ..trajectories.trajectory import Trajectory
 from .curator import Total
 
 
+def grid_of(design: Design) -> float:
+    """What answers are whole multiples of: the unit of a question, or the grid of the noise where that has none."""
+    resolution = design.question.resolution
+    return 1 / resolution if resolution else float(design.mechanism.grid)
+
+
 class DatasetBook:
     """Holds the exact counts of everybody until it is closed, once."""
 
@@ -23,7 +29,7 @@ class DatasetBook:
         self.noise = curator_noise(noise, simulated)
         self.design = design
         self.users = 0
-        self._grid = 1 / design.question.resolution
+        self._grid = grid_of(design)
         self._cells = np.zeros(design.question.width, dtype=np.int64)
         self._closed = False
 
@@ -37,7 +43,7 @@ class DatasetBook:
         self.take_sum(Total(cells, 1))
 
     def take_sum(self, total: Total) -> None:
-        """Count several people's episodes, in multiples of 1/resolution."""
+        """Count several people's episodes, in multiples of the grid."""
         self._cells += total.cells
         self.users += total.people
 
@@ -56,7 +62,7 @@ class DatasetBook:
                 "counts-contradict-tables", "The counts contradict the public tables. Correct the tables or the data."
             )
         noisy = np.zeros(design.question.width)
-        exact = counted / design.question.resolution
+        exact = counted * self._grid
         noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)
         self._closed = True
         self._cells = np.zeros(0, dtype=np.int64)

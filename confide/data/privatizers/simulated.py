@@ -19,6 +19,7 @@ from ...protocol.releases.report import limits
 from ...protocol.releases.sums import Sum
 from ...protocol.trusts.trust import find
 from .curator import Total
+from .dataset import grid_of
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *,
     trust = find(design.trust)
     if not trust.episodes:
         return [summed(design, totals, people, rng, shuffled.level) for shuffled in design.batches_of(batch)]
-    grid = design.mechanism.grid if trust.continual else 1 / design.question.resolution
+    grid = design.mechanism.grid if trust.continual else grid_of(design)
     units = totals[0] / grid
     return [Total(np.rint(units, out=units).astype(np.int64), int(people.sum()))]
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...protocol.kinds.bits import BitQuestion
     from ...protocol.kinds.budgeted import BudgetedQuestion
     from ...protocol.kinds.mixture import MixtureQuestion
+    from ...protocol.kinds.moments import MomentsQuestion
     from ...protocol.kinds.returns import ReturnsQuestion
     from ...protocol.kinds.step import StepQuestion
 
@@ -119,6 +120,13 @@ def _mixture(question: MixtureQuestion, trajectory: Trajectory, grid: float, int
     return 0, gram_cells(question, trajectory, grid)
 
 
+def _moments(question: MomentsQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+    from ..trajectories.observed import ObservedEpisodes
+    from .moments import moment_cells
+
+    return 0, moment_cells(question, ObservedEpisodes.of(trajectory), grid)
+
+
 _ANSWERERS: dict[str, Answerer] = {
     "counts": _counts,
     "bits": _bits,
@@ -128,6 +136,7 @@ _ANSWERERS: dict[str, Answerer] = {
     "asked": _asked,
     "returns": _returns,
     "mixture": _mixture,
+    "moments": _moments,
 }
 """How an episode answers each of our kinds of question."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.privatizers import open_book
+from ...data.privatizers.dataset import grid_of
 from ...mechanisms.buffered import BufferedToeplitzCounter
 from ...mechanisms.counter import Counter, CounterState
 from ...mechanisms.noise import NoiseSource
@@ -88,7 +89,7 @@ def central_target(name: str, design: Design, people: Pair) -> Target:
             return np.concatenate(outputs)[:count]
         return np.stack([_run(design, everybody, noise, together=True)[0] for _ in range(count)])
 
-    first, second = (exact_message(design, person, 1 / design.question.resolution) for person in people)
+    first, second = (exact_message(design, person, grid_of(design)) for person in people)
     inputs = (first + design.episodes * first, first + design.episodes * second)
     trials = design.question.trials
     ratio = log_likelihood_ratio(design.mechanism, inputs, trials)

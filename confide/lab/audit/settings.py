@@ -14,7 +14,7 @@ import numpy as np
 from ...mdp import PER_STEP, MixtureFeatures, Spec
 from ...privacy import Guarantee, Participation, Schedule
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ...protocol.kinds import CountQuestion, bandit, budgeted, counts, mixture, step
+from ...protocol.kinds import CountQuestion, bandit, budgeted, counts, mixture, moments, step
 from ...protocol.kinds.bandit import BanditQuestion
 from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
@@ -112,9 +112,22 @@ def _mixture(setting: AuditSetting) -> Any:
     return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
 
 
+def _moments(setting: AuditSetting) -> Any:
+    """Both states of two as features that are not orthogonal, and the next state foreseen: few cells, all of which two
+    people can fill."""
+    from ...mdp.described import IS, Category, DescribedFeatures, Factor
+    from ...protocol.kinds.moments import MomentsQuestion
+
+    terms = tuple((Factor("state", IS, value),) for value in "01")
+    mix = np.array([[1.0, -0.6], [0.0, 0.8]])
+    features = DescribedFeatures((Category("state", ("0", "1")),), ("0", "1"), terms, mix, terms[:1], np.array([[2.0]]))
+    return MomentsQuestion.of(features, setting.spec.horizon, setting.spec.dynamics)
+
+
 PROBLEMS: dict[str, ProblemMaker] = {
     counts.KIND: lambda setting: CountQuestion(setting.spec),
     mixture.KIND: _mixture,
+    moments.KIND: _moments,
     bandit.KIND: lambda setting: BanditQuestion.of(replace(setting.spec, horizon=1)),
 }
 """What is asked at a setting, by kind of question. Gram sums are audited as fits."""

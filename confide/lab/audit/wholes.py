@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...data.privatizers import open_book, respond
+from ...data.privatizers.dataset import grid_of
 from ...data.trajectories import Trajectory, episode_bytes
 from ...mechanisms.noise import NoiseSource, ReplayableNoise
 from ...protocol.design import Design
@@ -135,7 +136,7 @@ def joint_whole(design: Design) -> WholeRun:
 def central_whole(design: Design) -> WholeRun:
     """The release of a data set of two people, and that of another data set about whom nothing changes."""
     other, member = pairs(design.question.spec)[0][0], audited_question(design)
-    grid = 1 / design.question.resolution
+    grid = grid_of(design)
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         seen = []

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
 from ...mdp import PER_STEP, Model, Policy
+from ...mdp.described import ACTION, IS, Category, DescribedFeatures, Factor
 from ...mdp.linear import LinearFeatures
-from .registry import register
+from .observed_world import ListedWorld
+from .registry import Environment, register
 
 ACTIONS, BITS = 100, 8
 SCALE = 0.99
@@ -38,8 +42,25 @@ def rewards() -> NDArray[np.float64]:
     return np.asarray(known.phi @ (theta * known.bound))
 
 
+def described() -> DescribedFeatures:
+    """The same features by a description: the digits of an action (but the first, which is always 0), and delta and 1 - delta."""
+    number, used = np.arange(1, ACTIONS + 1), BITS - 1
+    digits = [f"digit{i + 1}" for i in range(used)]
+    numbers = {name: ((number >> place) & 1).tolist() for place, name in enumerate(reversed(digits))}
+    numbers |= {"first": (number == 1).tolist(), "other": (number != 1).tolist()}
+    both = [("1", "first"), ("2", "other"), ("1", "other"), ("2", "first")]
+    terms = [(Factor(name, ACTION),) for name in digits]
+    pairs = [(Factor("state", IS, state), Factor(name, ACTION)) for state, name in both]
+    combined = np.zeros((used + 2, used + 4))
+    combined[:used, :used] = np.eye(used)
+    combined[used, used : used + 2] = combined[used + 1, used + 2 :] = 1.0
+    states, actions = (Category("state", ("1", "2")),), [str(each) for each in number]
+    ahead = [(), (Factor("state", IS, "1"),)]
+    return DescribedFeatures.over_cloud(states, actions, [*terms, *pairs], ahead, numbers, combined)
+
+
 @register("linear-mdp", horizon=20, model=PER_STEP)
-def linear_mdp(horizon: int, seed: int = 0) -> Model:
+def linear_mdp(horizon: int, seed: int = 0) -> Environment:
     """Two states, a hundred actions, ten features: the linear process of the offline papers' simulations.
 
     P_h(first state | s, a) = a_h delta + b_h (1 - delta), with a_h, b_h drawn uniformly from [0, 1], once.
@@ -51,7 +72,8 @@ def linear_mdp(horizon: int, seed: int = 0) -> Model:
     first = drawn[:, 0, None, None] * same + drawn[:, 1, None, None] * (1 - same)
     transitions = np.stack([first, 1 - first], axis=-1)
     paid = np.broadcast_to(np.clip(rewards(), 0, 1), (horizon, 2, ACTIONS))
-    return Model(transitions, paid, np.array([0.5, 0.5]), horizon)
+    model = Model(transitions, paid, np.array([0.5, 0.5]), horizon)
+    return replace(Environment.known(model), world=ListedWorld(model, described()))
 
 
 def practice(horizon: int) -> Policy:

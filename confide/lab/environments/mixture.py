@@ -26,6 +26,22 @@ def riverswim_mixture(states: int, horizon: int, inhomogeneous: bool = False, se
     return replace(Environment.known(model), features=MixtureFeatures.one_hot(states, model.spec.actions))
 
 
+@register("mixture", example="mixture/20x3x4", horizon=10)
+def mixture(states: int, actions: int, dimension: int, horizon: int, seed: int = 0) -> Environment:
+    """A mixture of D known models of S states and A actions in proportions that are to be learned; rewards are known.
+
+    In every model each pair of state and action leads to a few states (a Dirichlet law of 1/4 each); proportions are uniform on the
+    simplex; a reward depends on the state alone and is a cube of a uniform number, so that few states are worth reaching.
+    """
+    draw = np.random.default_rng(validation.integer("seed", seed, 0))
+    models = draw.dirichlet(np.full(states, 0.25), size=(dimension, states, actions))  # (D, S, A, S)
+    theta = draw.dirichlet(np.ones(dimension))
+    features = MixtureFeatures.from_array(np.moveaxis(models, 0, -1), parameter_norm=1.0)
+    rewards = np.repeat(draw.random(states)[:, None] ** 3, actions, axis=1)
+    model = Model(features.probabilities(theta[None]), rewards, start_in(0, states), horizon)
+    return replace(Environment.known(model), features=features)
+
+
 def hidden_advantage(dimension: int, horizon: int, episodes: int, epsilon: float) -> float:
     """Delta = sqrt(q/K)/(4 sqrt2), q = 1/H, or, where epsilon is above 0, sqrt(q)/(min(2, e^eps)(e^eps - 1) sqrt(K H)).
 

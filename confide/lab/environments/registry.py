@@ -20,6 +20,7 @@ from ...loading import announced
 from ...mdp import PER_STEP, STATIONARY, MixtureFeatures, Model, Policy, Spec
 from ...mdp.address import Address, read_value
 from ...validation import Json
+from .observed_world import ObservedWorld
 
 LARGEST_TABLE = 8 * 2**30
 """Bytes that the transition table of one world may take."""
@@ -61,7 +62,8 @@ class Environment:
 
     interact(policy, rng) plays one episode of exactly H steps and returns its states, actions, rewards in [0, 1] and
     next states. Every episode has H steps, so sums of rewards always convert to people's units with steps=H.
-    `features`, if any, are those of a linear mixture that the model is.
+    `features`, if any, are those of a linear mixture that the model is. `world`, if any, is the same world as a learner of
+    described features sees it: states are observations.
     `make` fills in `address` and `description`. `made_of`: what a world of another package is made of, the outermost wrapper first,
     each with its parameters.
     """
@@ -71,6 +73,7 @@ class Environment:
     interact: Interact | None = field(default=None, repr=False)
     scale: RewardScale = RewardScale()
     features: MixtureFeatures | None = field(default=None, repr=False)
+    world: ObservedWorld | None = field(default=None, repr=False)
     address: str = ""
     description: str = ""
     made_of: tuple[str, ...] = ()

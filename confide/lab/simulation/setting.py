@@ -20,9 +20,11 @@ from ...errors import InvalidInput, NoiseWarning
 from ...learning.learners import Context, TabularLearner
 from ...learning.planning.evaluation import flow_value, optimal_value
 from ...mdp import PER_STEP, Model
+from ...mdp.feature_policy import FeaturePolicy
 from ...privacy import Certificate, Guarantee, NoPrivacy, Schedule
 from ...privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
 from ...protocol.design import AUTO, TIGHT, Design
+from ...protocol.kinds.moments import KIND as MOMENTS
 from ...protocol.outlook import TYPICAL, people_for_value, people_needed
 from ...protocol.papers import pools
 from ...validation import Json
@@ -97,11 +99,12 @@ CHECKPOINTS = 200
 
 
 class Outcome(NamedTuple):
-    """What one seed gave: cumulative regret at the checkpoints, the value of the last policy, and that policy (H, S, A)."""
+    """What one seed gave: cumulative regret at the checkpoints, the value of the last policy, and that policy: (H, S, A), or
+    by features."""
 
     regret: NDArray[np.float64]
     final_value: float
-    policy: NDArray[np.float64]
+    policy: NDArray[np.float64] | FeaturePolicy
 
 
 def as_printed(world: Environment, calibration: str, authors: str, model: str | None) -> Environment:
@@ -159,15 +162,25 @@ class Setting:
             )
         return self.environment.model
 
+    @property
+    def exact(self) -> bool:
+        """Whether values of the learner's policies are known: by the model, or of policies by features, by the world that is
+        observed."""
+        observed = self.environment.world is not None and self.design.question.kind == MOMENTS
+        return self.environment.model is not None or observed
+
     @cached_property
     def optimal_value(self) -> float:
         """The best expected return."""
-        return optimal_value(self.model)
+        world = self.environment.world
+        return optimal_value(self.model) if world is None else world.best_value
 
     @property
     def random_value(self) -> float:
         """The expected return of acting uniformly at random; not a number where the model is unknown."""
-        spec = self.environment.spec
+        spec, world = self.environment.spec, self.environment.world
+        if world is not None and self.exact:
+            return world.random_value
         return self.value_of(np.full((spec.horizon, spec.states, spec.actions), 1 / spec.actions))
 
     def value_of_all(self, policies: NDArray[np.float64]) -> float:

@@ -27,7 +27,7 @@ from ...protocol.papers import AUTHORS, POOLED, pools
 from ...validation import Json
 from ..environments import Environment
 from ..environments.registry import resolve
-from . import batched, mixtures, play, stepwise
+from . import batched, featured, mixtures, play, stepwise
 from .record import RECORD, record_of
 from .setting import Choices, Outcome, Setting, as_printed, parse_schedule
 from .streams import root_of
@@ -35,12 +35,13 @@ from .streams import root_of
 if TYPE_CHECKING:
     from ...learning.learners.learner import AnyLearner
 
-BATCHED, STEPWISE, MIXTURE, PLAIN = "batched", "stepwise", "mixture", "plain"
+BATCHED, STEPWISE, MIXTURE, FEATURED, PLAIN = "batched", "stepwise", "mixture", "featured", "plain"
 # Who can play all parties; questions about linear mixtures have a loop of their own.
 ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
     BATCHED: batched.run,
     STEPWISE: stepwise.run,
     MIXTURE: mixtures.run,
+    FEATURED: featured.run,
     PLAIN: play.play,
 }
 # Called after every finished seed with how many are done.
@@ -81,11 +82,7 @@ def complete(choices: Choices) -> Setting:
     algorithm = mixtures.as_table(_make_learner(learner, calibration, options), world, choices)
     context = Context(world.spec, users, choices.failure, choices.bonus_scale)
     schedule = choices.schedule
-    question, context_of = (
-        mixtures.mixture_problem(world, algorithm, context)
-        if mixtures.learns_mixtures(algorithm)
-        else _first_question(algorithm, context)
-    )
+    question, context_of = _problem(world, algorithm, context)
     request = request_for(
         question,
         promise,
@@ -124,8 +121,15 @@ def by_address(choices: Choices) -> Choices:
 _DEFAULTS = {each.name: each.default for each in fields(Choices)}
 
 
-def _first_question(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
-    """The question a learner asks first, and a function from its design to the learner's context: always the same one."""
+def _problem(world: Environment, learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
+    """What is to be designed for a learner, and a function from the design to the learner's context.
+
+    Learners of mixtures and of features have problems of their own; of any other it is the question that it asks first.
+    """
+    if mixtures.learns_mixtures(learner):
+        return mixtures.mixture_problem(world, learner, context)
+    if featured.learns_features(learner):
+        return featured.feature_problem(world, context)
     return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
 
 
@@ -159,6 +163,8 @@ def online_listing(name: str) -> learners.LearnerListing:
 def choose_engine(setting: Setting, engine: str | None) -> str:
     """The name of the engine that was asked for, if it can serve this setting; without one, of the fastest that can."""
     able = [name for name, supports in _ABLE.items() if supports(setting)]
+    if featured.learns_features(setting.learner):
+        return validation.choice("engine", engine or FEATURED, [FEATURED])
     if engine is None:
         # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
         preferred = [MIXTURE, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [MIXTURE, BATCHED]
@@ -176,6 +182,7 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
 
 _ABLE: dict[str, Callable[[Setting], bool]] = {
     MIXTURE: mixtures.supports,
+    FEATURED: featured.supports,
     STEPWISE: stepwise.supports,
     BATCHED: batched.supports,
     PLAIN: lambda setting: True,
@@ -245,14 +252,14 @@ def collected(setting: Setting, outcomes: Sequence[Outcome], seconds: float, lab
         engine=choose_engine(setting, setting.choices.engine),
         checkpoints=setting.checkpoints,
         regret=np.array([outcome.regret for outcome in outcomes]),
-        optimal_value=math.nan if setting.environment.model is None else setting.optimal_value,
+        optimal_value=setting.optimal_value if setting.exact else math.nan,
         final_value=np.array([outcome.final_value for outcome in outcomes]),
         seconds=seconds,
         certificate=setting.certificate(),
-        policy=Policy(outcomes[0].policy),
+        policy=Policy(outcomes[0].policy) if isinstance(outcomes[0].policy, np.ndarray) else outcomes[0].policy,
         config=_config(setting),
         label=label or _label(setting),
-        measure="regret" if setting.environment.model is not None else "return",
+        measure="regret" if setting.exact else "return",
         random_value=setting.random_value,
     )
 

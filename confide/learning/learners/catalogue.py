@@ -123,5 +123,6 @@ _LISTINGS = {
             "vtr",
             {"beta": "printed", "definite": "shift"},
         ),
+        _ours("linear", "linear models of described features, for bandits and several steps", "linear", {}),
     )
 }

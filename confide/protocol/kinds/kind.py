@@ -48,7 +48,20 @@ DrawIntegers = Callable[[int, int], Integers]
 Answer = tuple[int, Integers]
 """Which kind of message it is, and its cells as whole multiples of a grid."""
 
-KINDS = ("counts", "bits", "step", "asked", "bandit", "budgeted", "mixture", "returns", "judged", "worth", "gram")
+KINDS = (
+    "counts",
+    "bits",
+    "step",
+    "asked",
+    "bandit",
+    "budgeted",
+    "mixture",
+    "moments",
+    "returns",
+    "judged",
+    "worth",
+    "gram",
+)
 """Our kinds: each is the module of its name, which is loaded when it is needed."""
 
 

@@ -68,7 +68,7 @@ from ..design import AUTO, PAPER, TIGHT, Design, Request
 from ..releases.release import NO_NOISE, Noise
 from .counts import MOST_CELLS, stacked
 from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, register
-from .question import DIGEST_BYTES, Pooled, Range
+from .question import DIGEST_BYTES, Range, Rounded
 
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
@@ -93,7 +93,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureForm(Pooled):
+class MixtureForm(Rounded):
     """The family of mixture questions of a run, one for each value function; messages are summed whichever was asked about.
 
     ranges: (H,), ranges[h] bounds V_{h+2} in the papers' count of steps, the value after step h of 0 .. H-1; the last is 0.
@@ -144,21 +144,6 @@ class MixtureForm(Pooled):
     def remarks(self) -> tuple[str, ...]:
         """Nothing is remarked on."""
         return ()
-
-    @property
-    def resolution(self) -> int:
-        """0: cells are real numbers, rounded to the grid of their noise, which is priced."""
-        return 0
-
-    @property
-    def categories(self) -> int:
-        """0: messages name no category."""
-        return 0
-
-    @cached_property
-    def trials(self) -> NDArray[np.int64]:
-        """Cells are no counts of observations."""
-        return np.ones(self.cells, dtype=np.int64)
 
     @cached_property
     def range(self) -> Range:

@@ -8,6 +8,7 @@ question about counts is a family of one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -174,6 +175,25 @@ class Pooled(ABC):
     def width(self) -> int:
         """Cells of a message: all of them."""
         return self.cells
+
+
+class Rounded(Pooled):
+    """A question whose cells are real numbers: each is rounded to the grid of its noise, which is priced."""
+
+    @property
+    def resolution(self) -> int:
+        """0: any grid will do."""
+        return 0
+
+    @property
+    def categories(self) -> int:
+        """0: messages name no category."""
+        return 0
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """Cells are no counts of observations."""
+        return np.ones(self.cells, dtype=np.int64)
 
 
 def spread(low: float, high: float, width: int) -> Range:
