@@ -12,8 +12,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,19 +28,31 @@ from confide.learning.planning import policy_value
 from confide.mdp import Policy, Spec, policies
 from confide.mechanisms.noise import device_noise
 from confide.privacy import Guarantee, Schedule
+from confide.privacy.guarantee import LOCAL, SHUFFLE
+from confide.protocol.kinds.counts import TRANSITIONS
 from confide.protocol.kinds.question import asked_by
-from confide.protocol.releases.report import Report
+from confide.protocol.releases import Sum
+from confide.protocol.releases.report import Report, limits
 from confide.service.collector.alarms import FALSE_ALARMS
 from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.intake import Intake
-from confide.service.collector.store import Arrival, CollectorStore
+from confide.service.collector.sources import IntermediaryClient, RoundData
+from confide.service.collector.store import Arrival, CollectorStore, Group
 from confide.service.contract.blind_rsa import PrivateKey
 from confide.service.contract.folder import Folder
-from confide.service.contract.letters import Letter
-from confide.service.contract.tokens import TOKEN_BYTES, TokenRequest
+from confide.service.contract.heads import SignedHead
+from confide.service.contract.tokens import TOKEN_BYTES
 from confide.service.http.problems import Refused
 from confide.service.intermediary.store import BatchStore
 from confide.service.issuer.folder import IssuerFolder
+from tools.hostile_running import (
+    TriedAttack,
+    frozen_process,
+    letter,
+    silent_connections,
+    spent_at_two_collectors,
+    token,
+)
 
 WORLD, HORIZON, EPSILON = "riverswim/3", 6, 2.0
 PEOPLE, ROUNDS = 20_000, 10
@@ -54,37 +67,63 @@ HEADER = f"""# Attacks that were tried
 `./run hostile --document` wrote this page: each attack against the classes that serve, on one machine. Hostile reports:
 {WORLD}, horizon {HORIZON}, local epsilon {EPSILON:g}, {PEOPLE:,} users in {ROUNDS} rounds, from the first round on unless it
 says otherwise. An extreme report names one pair and says that it is paid; honest devices draw the pair from a public law, so that
-sums show it. A service without hostile users ever raises an alarm with probability {FALSE_ALARMS:g} at most. The second table is
+sums show it. Where whole episodes are counted (Laplace, Gaussian), it claims as much of one pair as a report can hold; to a
+shuffler, in batches as large as a round, it sends all bits as ones.
+A curator is handed episodes, and takes those that can be lived. A service without hostile users ever raises an alarm with
+probability {FALSE_ALARMS:g} at most. The second table is
 about token holders who draw their pair as they should, and lie as a person could have lived: no test of sums can see them, and
 what they can do depends on how many they are.
 
 """
 
 
-class TriedAttack(NamedTuple):
-    """The outcome of one attack. held: whether it failed. figure: what was seen, in words."""
+NOISES: dict[str, tuple[Guarantee, dict[str, Any]]] = {
+    "asked": (Local(EPSILON), {}),
+    "laplace": (Local(EPSILON), {"mechanism": "laplace"}),
+    "gaussian": (Local(EPSILON, 1e-6), {"mechanism": "gaussian"}),
+    "shuffled": (Shuffle(EPSILON, 1e-6), {"batch": PEOPLE // ROUNDS, "window": 2.0}),
+}
+"""What is asked of devices: by default one pair; counts of whole episodes with noise of their own; what a shuffler adds up."""
 
-    name: str
-    held: bool
-    figure: str
+
+COUNTED = tuple(NOISES)[1:]
+
+
+class Batches(IntermediaryClient):
+    """What a shuffler closed, handed over without a network."""
+
+    def __init__(self, store: CollectorStore) -> None:
+        super().__init__(store, "http://127.0.0.1:1", b"")
+        self.batch = b""
+
+    def announce(self, head: SignedHead) -> None:
+        """Nothing: nobody else stores it here."""
+
+    def round_data(self, number: int) -> RoundData | None:
+        """The batch, once there is one."""
+        batch, self.batch = self.batch, b""
+        people = self._store.contract.ends[number - 1]
+        return RoundData(*self._store.state(number), [Group(b"", batch)], people) if batch else None
 
 
 class Trial:
-    """A local service in a folder, without a network: its store, its closer, and people."""
+    """A service in a folder, without a network: its store, its closer, and people. noise: what devices are asked."""
 
-    def __init__(self, place: Path, people: int = PEOPLE, seed: int = 0) -> None:
+    def __init__(self, place: Path, people: int = PEOPLE, seed: int = 0, noise: str = "asked") -> None:
         world = make(WORLD, HORIZON)
         assert world.model is not None
         self.model, self.rng = world.model, np.random.default_rng(seed)
-        schedule = Schedule.batches(people, ROUNDS)
-        self.folder = make_admitting(
-            place / "tea", spec=world.spec, promise=Local(EPSILON), people=people, schedule=schedule
-        )
+        promise, choices = NOISES[noise]
+        if promise.trust == LOCAL:
+            choices = {**choices, "schedule": Schedule.batches(people, ROUNDS)}
+        self.folder = make_admitting(place / "tea", spec=world.spec, promise=promise, people=people, **choices)
         self.contract = self.folder.contract()
         self.store = CollectorStore(self.folder.database, self.contract)
         self.store.prepare()
         self.publisher = Publisher(self.store, self.folder)
-        self.closer = RoundCloser(self.store, self.publisher, self.folder.key(self.contract), lambda seconds: None)
+        self.batches = Batches(self.store) if promise.trust == SHUFFLE else None
+        key = self.folder.key(self.contract)
+        self.closer = RoundCloser(self.store, self.publisher, key, lambda seconds: None, self.batches)
         self.closer.step()
 
     def policy(self) -> Policy:
@@ -105,17 +144,22 @@ class Trial:
         many = self.contract.tickets(number)
         bad = int(share * many)
         policy = self.policy()
-        arrivals = []
+        design, reports = self.contract.design, []
         for person in range(many):
-            if person < bad:
-                report = hostile(question)
-            else:
-                lived = walked(self.model, policy, self.rng)
-                report = respond(self.contract.design, question, lived, device_noise(None))
-            intake = Intake(self.contract, self.publisher.question_digests)._pile
-            arrivals.append(Arrival(self.rng.bytes(16), intake.check(report.to_bytes(self.contract.design)), number))
-        for start in range(0, many, 500):
-            self.store.count(arrivals[start : start + 500])
+            lived = walked(self.model, policy, self.rng)
+            sent = respond(design, None if self.batches else question, lived, device_noise(None))
+            honest = sent[0].report if isinstance(sent, tuple) else sent
+            reports.append(hostile(question) if person < bad else honest)
+        if self.batches is not None:
+            total = Sum.empty(design)
+            for report in reports:
+                total.add(Report.from_bytes(report.to_bytes(design), design))
+            self.batches.batch = total.to_bytes()
+        else:
+            pile = Intake(self.contract, self.publisher.question_digests)._pile
+            arrivals = [Arrival(self.rng.bytes(16), pile.check(one.to_bytes(design)), number) for one in reports]
+            for start in range(0, many, 500):
+                self.store.count(arrivals[start : start + 500])
         self.closer.step()
 
     def close(self) -> None:
@@ -138,21 +182,29 @@ def walked(model: Any, policy: Policy, rng: np.random.Generator) -> Trajectory:
 
 
 def extreme(design: Any, row: int) -> Callable[[Any], Report]:
-    """All say the same: at this pair the reward was one, and it led to the last state."""
-    width = design.question.width
+    """All say the same: at this pair the reward was one, and it led to the last state. Of counts, as much of it as a report holds;
+    of bits, all of them."""
+    width, device = design.question.width, design.devices[0]
+    most = limits(design)[1]
 
     def report(question: Any) -> Report:
         cells = np.zeros(width, dtype=np.int64)
-        cells[[width - 2, *range(int(design.mechanism.ones or 1) - 1)]] = 1
+        if design.trust == SHUFFLE:
+            cells[:] = most
+        elif hasattr(device, "ones"):
+            cells[[width - 2, *range(int(device.ones or 1) - 1)]] = 1
+        else:
+            cells[[design.counts.slices[TRANSITIONS].start - 1, -1]] = most[-1]
+            cells[:] = np.minimum(cells, most)
         return Report(design.digest, question.digest, cells, row)
 
     return report
 
 
-def hostile_reports(share: float, within: int, seed: int = 0) -> TriedAttack:
+def hostile_reports(share: float, within: int, seed: int = 0, noise: str = "asked") -> TriedAttack:
     """The extreme attack of a share of token holders, from the first round on. within: rounds in which it must be seen."""
     with tempfile.TemporaryDirectory() as place:
-        trial = Trial(Path(place), seed=seed)
+        trial = Trial(Path(place), seed=seed, noise=noise)
         try:
             attack = extreme(trial.contract.design, 0)
             for _ in range(3):
@@ -165,7 +217,7 @@ def hostile_reports(share: float, within: int, seed: int = 0) -> TriedAttack:
     when = "no alarm" if raised is None else f"alarm in round {raised[0]}"
     held = raised is not None and raised[0] <= within and value >= chance - 1e-9
     return TriedAttack(
-        f"{share:.0%} of token holders send extreme reports",
+        f"{share:.0%} of token holders send extreme reports" + ("" if noise == "asked" else f" ({noise})"),
         held,
         f"{when} of 3; policy worth {value:.3f}, acting at random {chance:.3f}",
     )
@@ -216,40 +268,25 @@ def lies(share: float, seed: int = 0) -> dict[str, Any]:
     return {"share": share, "epsilon": EPSILON, "alarm": raised is not None, "value": value, "at_random": chance}
 
 
-def honest_reports(seed: int = 1) -> TriedAttack:
+def honest_reports(seed: int = 1, noise: str = "asked") -> TriedAttack:
     """Nobody is hostile: no alarm."""
     with tempfile.TemporaryDirectory() as place:
-        trial = Trial(Path(place), seed=seed)
+        trial = Trial(Path(place), seed=seed, noise=noise)
         try:
             for _ in range(3):
                 trial.play(0.0, extreme(trial.contract.design, 0))
             raised = trial.store.alarm()
         finally:
             trial.close()
-    return TriedAttack(
-        "nobody is hostile", raised is None, f"no alarm in 3 rounds (at most {FALSE_ALARMS:g} a service)"
-    )
+    name = "nobody is hostile" + ("" if noise == "asked" else f" ({noise})")
+    seen = "no alarm" if raised is None else f"alarm in round {raised[0]}"
+    return TriedAttack(name, raised is None, f"{seen} in 3 rounds (at most {FALSE_ALARMS:g} a service)")
 
 
 def _service(place: Path, promise: Guarantee | None = None, **choices: Any) -> tuple[Folder, PrivateKey]:
     options = {"people": 40, "schedule": Schedule.batches(40, 2), **choices}
     folder = make_admitting(place / "tea", spec=Spec(3, 2, 4), promise=promise or Local(4.0), **options)
     return folder, IssuerFolder(folder.issuer_path).key()
-
-
-def _letter(folder: Folder, token: bytes) -> bytes:
-    contract = folder.contract()
-    design = contract.design
-    lived = Trajectory(np.zeros(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.ones(4))
-    report = respond(design, asked_by(design.question, None), lived, device_noise(None))
-    return Letter(token[:16], contract.digest, 1, report.to_bytes(design)).to_bytes() + token
-
-
-def _token(folder: Folder, key: PrivateKey) -> bytes:
-    checker = folder.contract().tokens
-    assert checker is not None
-    request = TokenRequest.new(checker)
-    return request.token(checker, key.sign(request.blinded(checker)))
 
 
 def scripted() -> TriedAttack:
@@ -260,7 +297,7 @@ def scripted() -> TriedAttack:
         intake, refused = Intake(folder.contract(), {}), 0
         for _ in range(SCRIPTED):
             try:
-                intake.read(_letter(folder, rng.bytes(TOKEN_BYTES)), 1)
+                intake.read(letter(folder, rng.bytes(TOKEN_BYTES)), 1)
             except Refused as error:
                 refused += error.reason == "admission"
     return TriedAttack("submissions without tokens", refused == SCRIPTED, f"{refused:,} of {SCRIPTED:,} refused")
@@ -273,11 +310,11 @@ def spent_twice() -> TriedAttack:
         contract = folder.contract()
         store = CollectorStore(folder.database, contract)
         store.prepare()
-        intake, token = Intake(contract, {}), _token(folder, key)
+        intake, spent = Intake(contract, {}), token(folder, key)
         start, outcomes = threading.Barrier(THREADS, timeout=60), list[str]()
 
         def come() -> None:
-            arrival = intake.read(_letter(folder, token), 1)
+            arrival = intake.read(letter(folder, spent), 1)
             other = CollectorStore(folder.database, contract)
             start.wait()
             outcomes.extend(other.count([arrival]))
@@ -304,7 +341,7 @@ def _tickets(promise: Guarantee, name: str, **choices: Any) -> TriedAttack:
         store.prepare()
         store.begin_epoch(0.0, "")
         _first_round(store)
-        nonce, forged = checker.nonce(_token(folder, key)), 0
+        nonce, forged = checker.nonce(token(folder, key)), 0
         for _ in range(ASKED):
             try:
                 checker.nonce(os.urandom(TOKEN_BYTES))
@@ -346,8 +383,13 @@ def attacks() -> list[Callable[[], TriedAttack]]:
         lambda: hostile_reports(0.10, 1),
         lambda: late_attack(0.10),
         honest_reports,
+        *(partial(hostile_reports, 0.10, 1, noise=noise) for noise in COUNTED),
+        *(partial(honest_reports, noise=noise) for noise in COUNTED),
         scripted,
         spent_twice,
+        spent_at_two_collectors,
+        silent_connections,
+        frozen_process,
     ]
 
 

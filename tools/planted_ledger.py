@@ -70,8 +70,8 @@ MUTANTS = (
     Mutant(
         "files that only the count shows are not looked up",
         "analysis/fitting/fit.py",
-        "self.account.spend(self.plan.cost, spent_on, counted.files)",
-        "self.account.spend(self.plan.cost, spent_on)",
+        "self.account.spend(self.cost, spent_on, counted.files)",
+        "self.account.spend(self.cost, spent_on)",
         (f"{ALIASES}::test_files_that_only_the_count_shows_are_looked_up_before_the_charge",),
         unseen=NO_NUMBER,
     ),
@@ -110,8 +110,8 @@ MUTANTS = (
     Mutant(
         "the certificate does not say that no note could be left",
         "analysis/fitting/fit.py",
-        "plan.certificate(drawn_by).assuming(remarks)",
-        "plan.certificate(drawn_by).assuming(())",
+        "self._certificate(drawn_by).assuming(remarks)",
+        "self._certificate(drawn_by).assuming(())",
         (f"{ALIASES}::test_the_certificate_says_what_was_not_excluded",),
         unseen=NO_NUMBER,
     ),

@@ -1,10 +1,11 @@
-"""Mutants of tokens: each lets somebody take part twice, or with another's token, or with none."""
+"""Mutants of tokens and alarms: each lets somebody take part twice, with another's token or none, or send what no device sends."""
 
 from __future__ import annotations
 
 from .planted import Mutant
 
 COLLECTED, TICKETS = "tests/service/collector/test_tokens.py", "tests/service/intermediary/test_ticket_tokens.py"
+SUMS = "tests/protocol/releases/test_plausibility.py"
 WHO = "The noise is as certified: who may take part is not what is drawn."
 
 MUTANTS = (
@@ -30,6 +31,30 @@ MUTANTS = (
         "fresh = [nonce for nonce in nonces if nonce not in given]",
         "connection.execute(spent.delete().where(spent.c.nonce.in_(nonces)))\n            given, fresh = {}, nonces",
         (f"{TICKETS}::test_a_token_has_one_place_whenever_it_is_shown",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "sums of counts are tested cell by cell, never in all",
+        "protocol/releases/plausibility.py",
+        "for what, least, most, many, times in tested:",
+        "for what, least, most, many, times in tested[:1]:",
+        (f"{SUMS}::test_cells_that_could_be_each_are_seen_by_their_total",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "honest counts are given no room for their noise",
+        "protocol/releases/plausibility.py",
+        "if beyond > off:",
+        "if beyond > 0.1 * off:",
+        (f"{SUMS}::test_honest_counts_raise_no_alarm_and_a_tenth_of_extreme_reports_does",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "what a shuffler added up is never judged",
+        "service/collector/sources.py",
+        "if not contract.design.devices:",
+        "if contract.intermediary is not None:",
+        ("tests/service/collector/test_alarms.py::test_a_shuffled_batch_is_judged_by_its_sum",),
         unseen=WHO,
     ),
 )

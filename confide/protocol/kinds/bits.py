@@ -101,6 +101,7 @@ class BitKind(EncodedKind[BitQuestion]):
     """Counts of whole episodes, encoded in bits: a reward by m of them."""
 
     name = KIND
+    of_whole_episodes = True
     answered = by_trust(shuffle=("shuffled-bits",))
 
     def read(self, data: bytes) -> BitQuestion:

@@ -162,6 +162,7 @@ class BudgetedKind(PartOfCounts[BudgetedQuestion]):
     """Counts under a budget: as many cells, and as noisy, as without one."""
 
     name = KIND
+    of_whole_episodes = True
     answered = by_trust(
         local=("gaussian",), joint=("tree-gaussian", "toeplitz", "buffered-toeplitz"), central=("gaussian",)
     )

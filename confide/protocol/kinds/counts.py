@@ -311,6 +311,7 @@ class CountKind(CountedKind[CountQuestion]):
     """Counts of whole episodes. Radii are in the order of `releases.Radius`: visits, rewards, squares, transitions, rows."""
 
     name = KIND
+    of_whole_episodes = True
     answered = by_trust(
         local=("laplace", "gaussian", "randomised-response", "bounded"),
         joint=("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz"),

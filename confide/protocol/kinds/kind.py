@@ -76,7 +76,7 @@ class Kind(Generic[Q, R]):
     name: the word that bytes and tables have for it. answered: the words of the mechanisms (`mechanisms.catalogue.word`) by which
     it may be answered, by trust model: the rows of the table of what is accepted. unknown_in_pages: trust models under which a
     page cannot answer it. own_noise: its noise is made with it, and not by a mechanism of the catalogue. drawn: it is a kind of
-    your own with a method `draw`.
+    your own with a method `draw`. of_whole_episodes: its messages tell of each cell of its counts, for the whole of an episode.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Kind(Generic[Q, R]):
     unknown_in_pages: tuple[str, ...] = ()
     own_noise: bool = False
     drawn: bool = False
+    of_whole_episodes: bool = False
 
     def read(self, data: bytes) -> Q:
         """The question that wrote these bytes; anything else is refused."""

@@ -1,4 +1,4 @@
-"""Whether a sum of local reports is one that honest devices can have sent, whatever their owners did.
+"""Whether a sum of reports is one that honest devices can have sent, to a server or a shuffler, whatever their owners did.
 
 Three things hold of honest reports about categories (a pair that was asked about, a sampled step), for every episode:
 
@@ -6,8 +6,15 @@ Three things hold of honest reports about categories (a pair that was asked abou
 - a cell is one with a probability between `miss` and `hit`, so a cell of n reports has a mean between n miss and n hit;
 - where bits are flipped one by one (unary), a report has hit + (k - 1) miss ones on average, whichever category is true.
 
+Two hold of honest reports about counts (Laplace, Gaussian and bounded noise, flipped bits):
+
+- a count of one person lies in its public range, so n of them have a mean in n times that range;
+- a step is in one cell of each part (visits, rewards, transitions ...), so the cells of a part have a total in n times the range of
+  one cell, for each layer. Noise of cells is independent, so the total shows far less than an extreme report puts into it.
+
 Each is tested by a bound that holds for every n (Chernoff's with the Kullback-Leibler divergence; Bernstein's), and the failure
 probability is shared among all tests: `failure` bounds the probability that honest reports are called implausible.
+A curator is handed episodes, of which those that cannot have happened count as empty: there is nothing to test.
 What lies inside these bounds is not seen: a hostile device that draws its row as it should, and lies about what happened there
 as a person could have lived it, is a person who lived it.
 """
@@ -20,20 +27,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...mechanisms.randomizer import REACH, Randomizer, bernstein_radius
 from ..design import Design
+from .report import reach_of
 from .sums import Sum
 
 
 def implausible(design: Design, total: Sum, law: NDArray[np.generic] | None, failure: float) -> str:
     """A sentence about the least plausible thing in a sum of reports; empty if honest devices can have sent it.
 
-    law: (rows,) weights by which devices drew the row that they answer; None where it is not known. Mechanisms without a `hit` and
-    a `miss` are not judged.
+    law: (rows,) weights by which devices drew the row that they answer; None where it is not known. Kinds that are neither
+    categories nor counts are not judged.
     """
-    mechanism = design.mechanism
+    mechanism = design.devices[total.level]
     hit, miss = getattr(mechanism, "hit", None), getattr(mechanism, "miss", None)
-    if hit is None or miss is None or not total.users:
+    if not total.users:
         return ""
+    if hit is None or miss is None:
+        return _amounts(design, total, failure) if design.kind.of_whole_episodes else ""
     rows, width = total.cells.shape
     found = [_rows(total, law), _cells(total, float(hit), float(miss))]
     if getattr(mechanism, "ones", 1) is None:
@@ -58,6 +69,48 @@ def implausible_rows(people: NDArray[Any], expected: NDArray[Any], failure: floa
         return ""
     seen = f"{int(people[worst]):,} of {int(many):,} reports so far are about row {worst}"
     return f"{seen}, and {expected[worst]:,.0f} of those of honest devices"
+
+
+def _amounts(design: Design, total: Sum, failure: float) -> str:
+    """A sentence about a cell, or a part, of counts that is further beyond n times its range than noise goes; empty if none is."""
+    counts, mechanism, users = design.counts, design.devices[total.level], total.users
+    summed = (total.cells * mechanism.grid).astype(np.float64)
+    cells = design.kind.estimate(design.question, mechanism, summed, total.people)
+    share = failure / (len(cells) + len(counts.slices))
+    for part, where in counts.slices.items():
+        inside, first, layers = cells[where], where.start, counts.shape(part)[0]
+        low, high = float(counts.range.low[first]), float(counts.range.high[first])
+        trials = float(design.question.trials[first])
+        bits = trials / float(counts.trials[first])  # make up one count
+        tested = (
+            ("one cell", inside.min(), inside.max(), 1, 1),
+            ("all cells together", inside.sum(), inside.sum(), len(inside), layers),
+        )
+        for what, least, most, many, times in tested:
+            off = _furthest(mechanism, users, share, trials, many, bits * (high - low)) / bits
+            for value, bound, beyond in (
+                (most, times * high, most - users * times * high),
+                (least, times * low, users * times * low - least),
+            ):
+                if beyond > off:
+                    return (
+                        f"{what} of {part} are {value / users:.3g} a user in {users:,} reports; honest devices come to "
+                        f"{bound:.3g}, give or take {off / users:.2g}"
+                    )
+    return ""
+
+
+def _furthest(mechanism: Randomizer, users: int, failure: float, trials: float, cells: int, span: float) -> float:
+    """How far noise moves the estimate of a sum over so many cells of so many people, but for a chance of `failure`.
+
+    Additive noise is clamped on devices, at its reach beyond the range (`span` wide). So it is bounded, Bernstein's inequality
+    holds, and its mean is off by less than the reach times the chance to come there.
+    """
+    reach = reach_of(mechanism)
+    if not reach:
+        return float(mechanism.radius(users, failure, trials, cells))
+    spread, many = float(mechanism.variance(trials)), float(users) * cells
+    return float(bernstein_radius(many * spread, (reach + span) * (1 + REACH), failure)) + many * REACH * reach
 
 
 def _rows(total: Sum, law: NDArray[np.generic] | None) -> tuple[float, str]:

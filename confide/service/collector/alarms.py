@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...protocol.design import Design
 from ...protocol.kinds.question import asked_by
+from ...protocol.releases import Sum
 from ...protocol.releases.plausibility import implausible, implausible_rows
 from .store import LATE_ROUNDS, CollectorStore
 
@@ -21,6 +23,12 @@ class Alarm(NamedTuple):
     round: int
     sound: bool
     text: str
+
+
+def batch_alarm(design: Design, number: int, rounds: int, batch: bytes) -> Alarm | None:
+    """What honest devices cannot have sent to a shuffler, by the sum of a batch that it closed; None if they can have sent it."""
+    sentence = implausible(design, Sum.from_bytes(batch, design), None, FALSE_ALARMS / rounds)
+    return Alarm(number, number > 1, sentence) if sentence else None
 
 
 def round_alarm(store: CollectorStore, number: int) -> Alarm | None:

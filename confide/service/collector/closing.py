@@ -24,7 +24,6 @@ from ..contract.exchange import Restored
 from ..contract.files import write_whole
 from ..contract.folder import Folder
 from ..contract.heads import FIRST, Head, SignedHead
-from .alarms import round_alarm
 from .learning import receive, send
 from .sources import CountedReports, RoundData, RoundSource, Unanswered
 from .store import CollectorStore, Opening
@@ -237,13 +236,13 @@ class RoundCloser(threading.Thread):
         state, total, policy, expected, release, question = self._child.ask(
             "learn", round_data.state, round_data.before, groups
         )
-        policy = self._safe(newest, policy)
+        policy = self._safe(newest, round_data, policy)
         head = self._signed(newest, policy, release, round_data.people, question)
         self._open(Opening(head, policy, state, total, release, expected, question))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
 
-    def _safe(self, newest: SignedHead, learned: bytes) -> bytes:
+    def _safe(self, newest: SignedHead, round_data: RoundData, learned: bytes) -> bytes:
         """The policy to publish: the learned one, unless this round or an earlier one raised an alarm. Then what the reports before
         it taught stays: the policy that is published; or chance, where nothing before it is known to be sound.
 
@@ -252,11 +251,9 @@ class RoundCloser(threading.Thread):
         number = newest.head.round
         kept = self._store.policy(newest.head.policy)
         assert kept is not None
-        if not self._source.judged:
-            return learned
         if self._store.alarm() is not None:
             return kept
-        alarm = round_alarm(self._store, number)
+        alarm = self._source.alarm(number, round_data.groups)
         if alarm is None:
             return learned
         self._store.raise_alarm(number, alarm.text)

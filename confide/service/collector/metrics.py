@@ -6,8 +6,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from ..http.problems import STATUSES
 
-PUBLIC_METRICS = ("confide_round",)
-"""What is shown where a shuffler or curator holds the open batch: nothing that depends on whose episode came, or when."""
+PUBLIC_METRICS = ("confide_round", "confide_alarm")
+"""What is shown where a shuffler or curator holds the open batch: nothing that depends on whose episode came, or when. An alarm is
+computed from the sum of a closed batch, which is public; of a curator's there is none."""
 
 
 class Metrics:

@@ -8,6 +8,7 @@ import math
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ...errors import ConfideError, FormatError, InvalidInput
@@ -16,6 +17,7 @@ from ..contract.exchange import PeerHeads, Restored
 from ..contract.heads import FIRST, SignedHead
 from ..contract.intermediary import CURATOR
 from ..contract.signing import Behind, check_follows
+from .alarms import Alarm, batch_alarm, round_alarm
 from .store import CollectorStore, Group
 
 TIMEOUT = 10.0
@@ -38,9 +40,11 @@ class RoundData(NamedTuple):
 
 
 class RoundSource(Protocol):
-    """Gives the data of rounds that are full. judged: whether its sums are of reports that were counted here, one by one."""
+    """Gives the data of rounds that are full."""
 
-    judged: bool
+    def alarm(self, number: int, groups: Sequence[Group]) -> Alarm | None:
+        """What honest devices cannot have sent in a round, of which these are the sums; None if they can have sent it all."""
+        ...
 
     def idle(self, number: int) -> bool:
         """Whether there is surely nothing to do while this round is the published one: a quick look, taken again and again."""
@@ -58,10 +62,12 @@ class RoundSource(Protocol):
 class CountedReports:
     """Reports that were counted here."""
 
-    judged = True
-
     def __init__(self, store: CollectorStore) -> None:
         self._store = store
+
+    def alarm(self, number: int, groups: Sequence[Group]) -> Alarm | None:
+        """By the sums that were counted, each of those who followed one policy."""
+        return round_alarm(self._store, number)
 
     def idle(self, number: int) -> bool:
         """Whether nobody opened another round, and this one is not full."""
@@ -89,8 +95,6 @@ class IntermediaryClient:
     batch was closed into, and a head is published only when the shuffler or the curator has stored it.
     """
 
-    judged = False
-
     def __init__(self, store: CollectorStore, url: str, private: bytes) -> None:
         """url: where it is, or one of several of whom one has the lease. private: the collector's key."""
         self._store, self._asked, self._private = store, url.rstrip("/"), private
@@ -104,6 +108,13 @@ class IntermediaryClient:
         self._newest: SignedClosing | None = None
         self._heard = -math.inf
         self._trouble = f"The {self.role} has not answered yet."
+
+    def alarm(self, number: int, groups: Sequence[Group]) -> Alarm | None:
+        """By the sum of a shuffler's batch. A curator is handed episodes, and counts those that cannot have happened as empty."""
+        contract = self._store.contract
+        if not contract.design.devices:
+            return None
+        return batch_alarm(contract.design, number, len(contract.ends), groups[-1].total)
 
     def idle(self, number: int) -> bool:
         """False: the shuffler or the curator must be asked."""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
 
 from confide import Local
-from confide.mdp import Spec
-from confide.privacy import Schedule
+from confide.data.statistics.answers import answer
+from confide.data.trajectories import Trajectory
+from confide.mdp import PER_STEP, STATIONARY, Spec
+from confide.privacy import Guarantee, Schedule
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.releases.plausibility import divergence, implausible
+from confide.protocol.releases.report import limits
 from confide.protocol.releases.sums import Sum
+from confide.protocol.trusts.mixing import Mixing
 
 FALSE_ALARMS = 1e-3
 NAMES = ["asked-k-ary", "asked-subset", "asked-unary"]
@@ -63,3 +68,76 @@ def test_the_divergence_by_hand() -> None:
     assert divergence(0.0, 0.25) == pytest.approx(-math.log(0.75))
     assert divergence(1.0, 0.25) == pytest.approx(math.log(4))
     assert divergence(0.25, 0.25) == 0.0
+
+
+COUNTED = ["laplace", "gaussian", "randomised-response", "per-step", "shuffled-bits", "shuffled-step", "budgeted"]
+PEOPLE = 4000
+
+
+@cache
+def counting(name: str) -> Design:
+    """Counts of episodes of six steps, to a server or to a shuffler."""
+    asked = CountQuestion(Spec(3, 2, 6, PER_STEP if name == "per-step" else STATIONARY))
+    if name.startswith("shuffled"):
+        mixing = Mixing(PEOPLE)
+        promise = Guarantee("shuffle", 1.0, 1e-6)
+        return make(Request(asked, promise, mixing.schedule(PEOPLE), mechanism=name, mixing=mixing))
+    noise = {"per-step": "laplace", "budgeted": "gaussian"}.get(name, name)
+    promise, budget = Local(2.0, 1e-6 if noise == "gaussian" else 0.0), 8 if name == "budgeted" else 0
+    return make(Request(asked, promise, Schedule.every(PEOPLE), mechanism=noise, budget=budget))
+
+
+def everybody_at_a_corner(design: Design, people: int, rng: np.random.Generator) -> Sum:
+    """Reports of people who all did the same: they stayed, and were paid always, or never. No sum is closer to its bounds."""
+    total, noise, question = Sum.empty(design), design.devices[0], design.question
+    grid, steps = getattr(noise, "grid", 1.0), question.spec.horizon
+    stayed = Trajectory(
+        np.zeros(steps + 1, dtype=int), np.zeros(steps, dtype=int), np.full(steps, rng.integers(2) * 1.0)
+    )
+    source = np.random.default_rng(0)
+    _, cells = answer(question.kind, question, stayed, grid, lambda high, many: source.integers(high, size=many))
+    summed = noise.sum_of(cells * grid * people, people, question.trials, rng)
+    total.cells[0], total.people[0] = np.rint(summed / grid), people
+    return total
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_honest_counts_raise_no_alarm_and_a_tenth_of_extreme_reports_does(name: str) -> None:
+    design, rng = counting(name), np.random.default_rng(0)
+    assert design.kind.of_whole_episodes == (name != "shuffled-step")
+    for _ in range(100):  # at a rate of 1e-3 each at most; this seed shows none
+        assert implausible(design, everybody_at_a_corner(design, PEOPLE, rng), None, FALSE_ALARMS) == ""
+    low, high = limits(design)
+    for sent in (low, high):
+        total = everybody_at_a_corner(design, PEOPLE - PEOPLE // 10, rng)
+        total.people[0] += PEOPLE // 10
+        total.cells[0] += PEOPLE // 10 * sent
+        assert implausible(design, total, None, FALSE_ALARMS), (
+            "all cells are as large, or as small, as one report may have them"
+        )
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "budgeted"])
+def test_one_cell_that_is_too_large_is_seen_though_the_total_is_right(name: str) -> None:
+    """A tenth say the most of one cell, and make up for it in another."""
+    design, rng = counting(name), np.random.default_rng(1)
+    _, high = limits(design)
+    total = everybody_at_a_corner(design, PEOPLE - PEOPLE // 10, rng)
+    total.people[0] += PEOPLE // 10
+    total.cells[0, -1] += PEOPLE // 10 * high[-1]
+    total.cells[0, -2] -= PEOPLE // 10 * high[-1]
+    assert "one cell of transitions" in implausible(design, total, None, FALSE_ALARMS)
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "budgeted", "shuffled-bits"])
+def test_cells_that_could_be_each_are_seen_by_their_total(name: str) -> None:
+    """A tenth claim two episodes in each cell of transitions that nobody else fills: a fifth of what all could have done in one."""
+    design, rng = counting(name), np.random.default_rng(2)
+    total, steps = everybody_at_a_corner(design, PEOPLE, rng), design.question.spec.horizon
+    assert implausible(design, total, None, FALSE_ALARMS) == ""
+    where = design.counts.slices["transitions"]
+    more = np.zeros(design.question.width)
+    more[where.start + 1 : where.stop] = PEOPLE // 10 * 2 * steps
+    flip = getattr(design.devices[0], "flip", 0.0)  # of bits: a count moves a sum of them by so much less
+    total.cells[0] += np.rint(more * (1 - 2 * flip) / getattr(design.devices[0], "grid", 1.0)).astype(np.int64)
+    assert "all cells together of transitions" in implausible(design, total, None, FALSE_ALARMS)

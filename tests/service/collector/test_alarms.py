@@ -7,7 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide.mdp import policies
+from confide.mdp import Spec, policies
+from confide.privacy import Joint, Shuffle
+from confide.protocol.design import Design
+from confide.protocol.releases import Sum
+from confide.service.collector.founding import make_service
+from confide.service.collector.sources import IntermediaryClient
+from confide.service.collector.store import CollectorStore, Group
 from tests.service.collector.services import Service, folder_of, running
 from tests.service.contract.example import contract, design, letter
 
@@ -56,3 +62,30 @@ def test_sound_rounds_raise_none(tmp_path: Path) -> None:
             count(service, number * PEOPLE, hostile=False)
             service.until_round(number + 2)
         assert service.collector.store.alarm() is None and "confide_alarm 0.0" in service.get("/metrics")[1].decode()
+
+
+def extreme(many: int, made: Design) -> bytes:
+    """The sum of a batch of which everybody sent ones only, or, if nobody did, what flips of empty reports are on average."""
+    total, device = Sum.empty(made), made.devices[0]
+    total.people[0] = PEOPLE
+    noise = device.flip * made.question.trials
+    total.cells[0] = many * made.question.trials + (PEOPLE - many) * noise
+    return total.to_bytes()
+
+
+def test_a_shuffled_batch_is_judged_by_its_sum(tmp_path: Path) -> None:
+    folder = make_service(
+        tmp_path / "tea", Spec(2, 2, 3), Shuffle(1.0, 1e-6), PEOPLE, batch=PEOPLE, window=2.0, mechanism="shuffled-bits"
+    )
+    made = folder.contract()
+    source = IntermediaryClient(CollectorStore(folder.database, made), "http://127.0.0.1:1", b"")
+    assert source.alarm(1, [Group(b"", extreme(0, made.design))]) is None
+    raised = source.alarm(2, [Group(b"", extreme(PEOPLE // 2, made.design))])
+    assert raised is not None and raised.round == 2 and raised.sound
+
+
+def test_a_curators_release_is_not_judged(tmp_path: Path) -> None:
+    """It was handed episodes, and released noisy sums: whatever is in them could have been lived."""
+    folder = make_service(tmp_path / "tea", Spec(2, 2, 3), Joint(1.0, 1e-6), PEOPLE, window=2.0)
+    source = IntermediaryClient(CollectorStore(folder.database, folder.contract()), "http://127.0.0.1:1", b"")
+    assert source.alarm(1, [Group(b"", b"")]) is None

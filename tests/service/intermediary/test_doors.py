@@ -128,13 +128,13 @@ def pages(pair: Pair) -> bytes:
 def check_names(pair: Pair, closed: int) -> None:
     """What is shown has the names of the list, and the numbers that may not be shown are not there."""
     assert names(pair.line.get("/metrics").body) == set(PUBLIC_METRICS)
-    assert names(pair.collector.get("/metrics")[1]) == {"confide_round"}
+    assert names(pair.collector.get("/metrics")[1]) == {"confide_round", "confide_alarm"}
     assert set(json.loads(pair.line.get("/v1/batches/1").body)) == BATCH_SHOWN
     seen = lambda: json.loads(pair.collector.get("/dashboard/standing.json")[1])  # noqa: E731
     wait_for(lambda: seen()["round"] == closed + 1)  # what is shown is looked at now and then
     given = seen()
     assert set(given) == DASHBOARD and given["refusals"] is None and given["live"] is False
-    assert given["alarm"] is None  # sums of episodes are never judged: an alarm would be a function of them
+    assert given["alarm"] is None  # a curator's sums are never judged; those of a shuffler are honest here
     assert given["people"] == (pair.doors.manager.contract.tickets(1) if closed else 0) and given["rate"] in (None, 0.0)
     story = json.loads(pair.collector.get("/dashboard/story.json")[1])
     assert set(story) == STORY and all(set(row) == ROUND for row in story["rounds"])
