@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import numpy as np
@@ -17,6 +17,9 @@ from ...protocol.design import Design
 from ...protocol.releases.release import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from ...protocol.kinds.question import Question
 
 FORMAT = "confide.curator/1"
 
@@ -54,7 +57,7 @@ class CuratorBook:
     def __repr__(self) -> str:
         return f"CuratorBook(users={self.users}, open={self._members})"
 
-    def take(self, message: Trajectory, question: Any = None) -> None:
+    def take(self, message: Trajectory, question: Question | None = None) -> None:
         """Count one person's episode in the open batch."""
         member = self.design.question if question is None else self.design.question.member(question)
         _, cells = answer(self.design.question.kind, member, message, self._counter.grid, self.noise.integers)
@@ -66,7 +69,7 @@ class CuratorBook:
         self._open += total.cells
         self._members += total.people
 
-    def close(self, question: Any = None) -> Any:
+    def close(self, question: Question | None = None) -> Any:
         """Release the running sums. If noise cannot be drawn, everything is as before.
 
         A batch that does not end where the public schedule says is refused: its size might tell of who is in it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ...protocol.releases.release import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
 from .curator import Total
+
+if TYPE_CHECKING:
+    from ...protocol.kinds.question import Question
 
 
 def grid_of(design: Design) -> float:
@@ -36,7 +39,7 @@ class DatasetBook:
     def __repr__(self) -> str:
         return f"DatasetBook(users={self.users})"
 
-    def take(self, message: Trajectory, question: Any = None) -> None:
+    def take(self, message: Trajectory, question: Question | None = None) -> None:
         """Count one person's episode."""
         member = self.design.question if question is None else self.design.question.member(question)
         _, cells = answer(self.design.question.kind, member, message, self._grid, self.noise.integers)
@@ -47,7 +50,7 @@ class DatasetBook:
         self._cells += total.cells
         self.users += total.people
 
-    def close(self, question: Any = None) -> Any:
+    def close(self, question: Question | None = None) -> Any:
         """The release, drawn once: a second draw about the same people would not be paid for."""
         design = self.design
         if self._closed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ...protocol.kinds.returns import RETURNS, ReturnsRelease
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
 from .curator import Total
+
+if TYPE_CHECKING:
+    from ...protocol.kinds.question import Question
 
 MOST_UNITS = 1 << 62
 
@@ -30,7 +33,7 @@ class ReturnsBook:
     def __repr__(self) -> str:
         return f"ReturnsBook(users={self.users})"
 
-    def take(self, message: Trajectory, question: Any = None) -> None:
+    def take(self, message: Trajectory, question: Question | None = None) -> None:
         """Count one person's episode."""
         family = RETURNS.question_of(self.design)
         _, sums = answer(family.kind, family, message, family.grid, self.noise.integers)
@@ -49,7 +52,7 @@ class ReturnsBook:
             )
         return self._sums
 
-    def close(self, question: Any = None) -> ReturnsRelease:
+    def close(self, question: Question | None = None) -> ReturnsRelease:
         """The release, drawn once. Sums are whole numbers, so nothing of them is left between points of the grid."""
         family, mechanism = RETURNS.question_of(self.design), self.design.mechanism
         total, square, count = self._held()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.linear import LinearPlan
@@ -19,7 +20,7 @@ from ...analysis.fitting.plan import COUNTS, RETURNS, STARTS, VISITED, WEIGHED, 
 from ...data.trajectories import Dataset, Trajectory, read
 from ...learning.learners.vapvi import pevi, vapvi
 from ...mdp import Spec
-from ...mechanisms.noise import NoiseSource
+from ...mechanisms.noise import NoiseSource, Shape
 from ...privacy import Guarantee, Loss, compose
 from ...protocol.design import AUTO
 from ...protocol.kinds.counts import count_cells
@@ -159,15 +160,16 @@ class ManySteps:
 
     inner: Any
     copies: int
-    outputs: list[Any] = field(default_factory=list)
+    outputs: list[NDArray[np.int64]] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> Any:
+    def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Draw for many releases, and return the first."""
-        self.outputs.append(self.inner.steps(noise, (self.copies, *shape)))
-        return self.outputs[-1][0]
+        drawn: NDArray[np.int64] = self.inner.steps(noise, (self.copies, *shape))
+        self.outputs.append(drawn)
+        return np.asarray(drawn[0])
 
 
 class ZeroNoise:
@@ -175,21 +177,21 @@ class ZeroNoise:
 
     secure, drawn_by = False, "replayable"
 
-    def discrete_laplace(self, scale: float, shape: Any) -> Any:
+    def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
         """Zeros of that shape."""
         return np.zeros(shape, dtype=np.int64)
 
     discrete_gaussian = discrete_laplace
 
-    def bernoulli(self, probability: float, shape: Any) -> Any:
+    def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
         """Never true."""
         return np.zeros(shape, dtype=np.bool_)
 
-    def lies(self, epsilon: float, others: int, shape: Any, within: int = 1) -> Any:
+    def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
         """Never true."""
         return np.zeros(shape, dtype=np.bool_)
 
-    def integers(self, high: int, shape: Any) -> Any:
+    def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """Zeros of that shape."""
         return np.zeros(shape, dtype=np.int64)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
     from ..design import Design
     from ..laws import Law
+    from .question import Question
 
 KIND = "counts"
 
@@ -227,11 +228,11 @@ class CountQuestion(AboutEpisodes, Pooled):
 
         return sensitivity(self)
 
-    def member(self, question: Any) -> CountQuestion:
+    def member(self, question: Question) -> CountQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self, question: Any) -> CountQuestion:
+    def member_for(self, question: Question) -> CountQuestion:
         """The question itself: from its answer any counts about the same problem are derived."""
         return derived(self, question)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from .question import AboutEpisodes, Range, derived, marked, only
 
 if TYPE_CHECKING:
     from ..design import Design
+    from .question import Question
 
 T = TypeVar("T", bound="EncodedCounts")
 
@@ -77,11 +78,11 @@ class EncodedCounts(AboutEpisodes, ABC):
         """Cells of the counts that are estimated."""
         return self.counts.cells
 
-    def member(self: T, question: Any) -> T:
+    def member(self: T, question: Question) -> T:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self: T, question: Any) -> T:
+    def member_for(self: T, question: Question) -> T:
         """The question itself: from its answer any counts about the same problem are derived."""
         return derived(self, question)
 

@@ -52,7 +52,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgpack
 import numpy as np
@@ -73,6 +73,7 @@ from .question import DIGEST_BYTES, Range, Rounded
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
     from ..laws import Law
+    from .question import Question
 
 RAW, UNIT, CENTRED = "raw", "unit", "centred"
 FORMAT = "confide.mixture-question/1"
@@ -162,11 +163,11 @@ class MixtureForm(Rounded):
         """The largest change one person, replaced, makes to the cells of any question of this form, rounded to a grid."""
         return mixture_sensitivity(self, grid)
 
-    def member_for(self, question: Any) -> MixtureQuestion:
+    def member_for(self, question: Question) -> MixtureQuestion:
         """The question itself, if the family holds it; else it is refused."""
         return self.member(question)
 
-    def member(self, question: Any) -> MixtureQuestion:
+    def member(self, question: Question) -> MixtureQuestion:
         """A question of this form, which has checked its own values."""
         if not isinstance(question, MixtureQuestion) or question.form.digest != self.digest:
             raise InvalidInput(

@@ -26,7 +26,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -41,6 +41,7 @@ from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, only
 
 if TYPE_CHECKING:
     from ..design import Design
+    from .question import Question
 
 KIND = "returns"
 FORMAT = "confide.returns-question/2"
@@ -115,11 +116,11 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
         """The sensitivity of the three sums; they are multiples of the grid, so it rounds nothing."""
         return self.sensitivity
 
-    def member(self, question: Any) -> ReturnsQuestion:
+    def member(self, question: Question) -> ReturnsQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self, question: Any) -> ReturnsQuestion:
+    def member_for(self, question: Question) -> ReturnsQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 

@@ -6,7 +6,7 @@ those of shufflers. A curator's books, which hold episodes, are opened by `priva
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import FormatError, InvalidInput
 from ..design import Design
@@ -14,6 +14,9 @@ from ..trusts.trust import find
 from .release import release_of
 from .report import Report, check_many
 from .sums import Sum
+
+if TYPE_CHECKING:
+    from ..kinds.question import Question
 
 
 class Book(Protocol):
@@ -59,7 +62,7 @@ class ReportBook:
         """How many reports were counted."""
         return self.total.users
 
-    def take(self, message: Report | bytes, question: Any = None) -> None:
+    def take(self, message: Report | bytes, question: Question | None = None) -> None:
         """Count one report."""
         report = as_report(self.design, message)
         check_question(self.design, report, question)
@@ -71,7 +74,7 @@ class ReportBook:
         check_many(self.design, self.total.people + accepted.people)  # each is within limits, so both are
         self.total.merge(accepted)
 
-    def close(self, question: Any = None) -> Any:
+    def close(self, question: Question | None = None) -> Any:
         """Unbiased statistics about everybody so far, and how far off they may be."""
         return release_of(self.design, self.total.cells, self.total.people)
 
@@ -94,7 +97,7 @@ def as_report(design: Design, message: Report | bytes) -> Report:
     return message.checked(design)
 
 
-def check_question(design: Design, report: Report, question: Any) -> None:
+def check_question(design: Design, report: Report, question: Question | None) -> None:
     """Refuse a report that answers another question than the one that was asked; None is the only one of its family."""
     member = design.question if question is None else design.question.member(question)
     if report.question != member.digest:

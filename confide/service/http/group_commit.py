@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from .serving import LOGGER
 
@@ -23,13 +23,18 @@ for one as for many, and takes longer when several collectors take turns, who th
 PATIENCE = 5.0
 """Seconds after which somebody whose report is not on disk is sent away; the same bytes sent again count once."""
 
-Waiting = tuple[Any, "asyncio.Future[Any]"]
+A = TypeVar("A")
+"""What arrives."""
+Out = TypeVar("Out")
+"""The outcome of an arrival."""
+Arrived = TypeVar("Arrived", contravariant=True)
+Counted = TypeVar("Counted", covariant=True)
 
 
-class GroupStore(Protocol):
+class GroupStore(Protocol[Arrived, Counted]):
     """Something that counts a group of arrivals in one commit, and returns the outcome of each."""
 
-    def count(self, arrivals: Sequence[Any]) -> Sequence[Any]:
+    def count(self, arrivals: Sequence[Arrived]) -> Sequence[Counted]:
         """Count them; the outcomes are on disk when this returns."""
         ...
 
@@ -38,14 +43,16 @@ class Busy(Exception):
     """More letters wait than can be counted soon."""
 
 
-class GroupCommitter(threading.Thread):
+class GroupCommitter(threading.Thread, Generic[A, Out]):
     """The one thread of a process that commits what arrives, group by group."""
 
-    def __init__(self, store: GroupStore, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
+    def __init__(
+        self, store: GroupStore[A, Out], full: Callable[[], None], committed: Callable[[int, float], None]
+    ) -> None:
         """full: called after every group. committed: called with how many reports were in it, and how many seconds it took."""
         super().__init__(name="confide-counter", daemon=True)
         self._store, self._full, self._committed = store, full, committed
-        self._queue: queue.Queue[Waiting | None] = queue.Queue(MOST_WAITING)
+        self._queue: queue.Queue[tuple[A, asyncio.Future[Out]] | None] = queue.Queue(MOST_WAITING)
         self._linger = LINGER
         self.last = -math.inf
         """When the last group was committed, by the monotonic clock."""
@@ -55,16 +62,16 @@ class GroupCommitter(threading.Thread):
         """How many letters wait."""
         return self._queue.qsize()
 
-    def submit(self, arrival: Any) -> asyncio.Future[Any]:
+    def submit(self, arrival: A) -> asyncio.Future[Out]:
         """A future of the outcome of a letter, set once that is on disk."""
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Out] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((arrival, future))
         except queue.Full:
             raise Busy from None
         return future
 
-    async def outcome(self, arrival: Any) -> Any:
+    async def outcome(self, arrival: A) -> Out:
         """The outcome of a letter, which is on disk; a TimeoutError if that takes too long."""
         future = self.submit(arrival)
         async with asyncio.timeout(PATIENCE):
@@ -88,9 +95,9 @@ class GroupCommitter(threading.Thread):
 
     _ended = False
 
-    def _group(self) -> list[Waiting]:
+    def _group(self) -> list[tuple[A, asyncio.Future[Out]]]:
         """The letters that wait, at least one, unless it is time to stop."""
-        group: list[Waiting] = []
+        group: list[tuple[A, asyncio.Future[Out]]] = []
         item = self._queue.get()
         time.sleep(self._linger)
         while True:
@@ -105,7 +112,7 @@ class GroupCommitter(threading.Thread):
             except queue.Empty:
                 return group
 
-    def _count(self, group: Sequence[Waiting]) -> None:
+    def _count(self, group: Sequence[tuple[A, asyncio.Future[Out]]]) -> None:
         began = time.perf_counter()
         loop = group[0][1].get_loop()
         try:
@@ -129,13 +136,13 @@ def _call(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *argum
         LOG.info("nobody waits for an answer")
 
 
-def _answered(futures: Sequence[asyncio.Future[Any]], outcomes: Sequence[Any]) -> None:
+def _answered(futures: Sequence[asyncio.Future[Out]], outcomes: Sequence[Out]) -> None:
     for future, outcome in zip(futures, outcomes, strict=True):
         if not future.done():
             future.set_result(outcome)
 
 
-def _failed(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
+def _failed(futures: Sequence[asyncio.Future[Out]], error: Exception) -> None:
     for future in futures:
         if not future.done():
             future.set_exception(error)
