@@ -27,14 +27,14 @@ A = TypeVar("A")
 """What arrives."""
 Out = TypeVar("Out")
 """The outcome of an arrival."""
-Arrived = TypeVar("Arrived", contravariant=True)
-Counted = TypeVar("Counted", covariant=True)
+GroupArrival = TypeVar("GroupArrival", contravariant=True)
+GroupOutcome = TypeVar("GroupOutcome", covariant=True)
 
 
-class GroupStore(Protocol[Arrived, Counted]):
+class GroupStore(Protocol[GroupArrival, GroupOutcome]):
     """Something that counts a group of arrivals in one commit, and returns the outcome of each."""
 
-    def count(self, arrivals: Sequence[Arrived]) -> Sequence[Counted]:
+    def count(self, arrivals: Sequence[GroupArrival]) -> Sequence[GroupOutcome]:
         """Count them; the outcomes are on disk when this returns."""
         ...
 
