@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..lab.studies import Study
 
 NUMBERS = ("epsilon", "delta", "rho", "bonus_scale", "local_epsilon")
-COUNTS = ("episodes", "horizon", "batch", "returns", "apart")
+COUNTS = ("episodes", "horizon", "batch", "returns", "apart", "expected")
 WORDS = ("learner", "world", "trust", "calibration", "mechanism", "printing", "schedule", "model")
 PROMISE = "promise"
 COMPARABLE = (*WORDS, PROMISE, *NUMBERS, *COUNTS)
@@ -40,6 +40,7 @@ CHOICES = (
     "budget",
     "returns",
     "apart",
+    "expected",
     options.DEVICES,
     *options.SHUFFLING,
 )

@@ -131,6 +131,7 @@ def command() -> None:
 @click.option("--bonus-scale", type=float, default=1.0, show_default=True, help="Factor on the exploration bonus.")
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
 @click.option("--schedule", help="batches:20, growth:1.1 or every; by default as `simulate` has it.")
+@click.option("--endless", is_flag=True, help="More or fewer than --people may come: the schedule's rule has no end.")
 @click.option("--state-labels", help="Names of the states, with commas between; by default s0,s1,...")
 @click.option("--action-labels", help="Names of the actions, with commas between; by default a0,a1,...")
 @click.option("--window", type=float, help="Seconds within which a report is sent; by default 0 (local) or 600.")
@@ -194,6 +195,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         bonus_scale=arguments["bonus_scale"],
         window=arguments["window"],
         labels=_labels(arguments),
+        endless=arguments["endless"],
         batch=arguments["batch"],
         honest=arguments["honest"],
         devices=arguments["devices"] or BROWSERS,

@@ -68,6 +68,11 @@ Examples:
     show_default=True,
     help="joint, with --returns: how many batches apart a user's episodes are, at least.",
 )
+@click.option(
+    "--expected",
+    type=options.Count(),
+    help="Users expected, where the schedule has no end: --episodes may be more or fewer.",
+)
 @click.option("--seeds", type=options.Count(), default=5, show_default=True, help="Number of independent runs.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode; by default the environment's.")
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), help="By default the environment's.")

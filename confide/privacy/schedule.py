@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -136,6 +136,10 @@ class Schedule:
     def doubling(cls, users: int, people: int) -> Schedule:
         """Groups of `people` people, of twice as many, of four times as many and so on."""
         return cls(DOUBLING, users, people)
+
+    def until(self, users: int) -> Schedule:
+        """The same rule, of which only so many users are seen: what has no end is not played to it."""
+        return replace(self, users=users, burn_in=min(self.burn_in, users))
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:

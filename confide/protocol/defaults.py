@@ -36,6 +36,9 @@ SCOUTING_FACTOR = 1.05
 # The most equal batches of shufflers; and the options of shufflers that choose their sizes.
 MOST_BATCHES = 1000
 SIZES = {"batch", "tree", "local_epsilon", "burn_in", "widening"}
+ENDLESS = 10**9
+"""How many users a schedule without an end is made for. Its rule is public, its length is not known: batches widen, so that joint
+counters for so many have few hundred releases, and their noise is 1.1 times that of a counter for a hundred thousand users."""
 SHUFFLING = frozenset(field.name for field in fields(Mixing))
 """The options of shufflers."""
 
@@ -52,28 +55,37 @@ def request_for(
     devices: str = BROWSERS,
     scouts: bool = False,
     participation: Participation = ONCE,
+    endless: bool = False,
     **others: Any,
 ) -> Request:
     """The request for a design with everything chosen that was left open.
 
     schedule: None for what suits the promise. shuffling: options of shufflers, fields of `Mixing`; one half of the users is
     assumed to be honest unless they say otherwise. devices: one of `DEVICES`. scouts: whether the learner sends some.
-    participation: how often one user takes part; how far apart matters to continual counters alone. others: of `Request`.
+    participation: how often one user takes part; how far apart matters to continual counters alone. endless: `users` are expected,
+    and more or fewer may come. others: of `Request`.
     """
+    if endless and (calibration != TIGHT or schedule is not None or not promise.private):
+        raise InvalidInput(
+            "endless-needs-default",
+            "A service without an end has the default schedule of calibration tight, under a guarantee. Leave out --expected, or "
+            "the calibration and the schedule.",
+        )
+    expected, planned = (users, max(users, ENDLESS)) if endless else (None, users)
     widening = calibration == TIGHT and mechanism != STEP
     mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening)
     taken = participation if promise.trust == JOINT else replace(participation, apart=1)
     if taken != ONCE:
         promise = replace(promise, unit=taken.unit)
     if schedule is None and question.kind == moments.KIND and mixing is None:
-        schedule = Schedule.widening(users, moments.first_batch(question, promise))
-    when = schedule or schedule_for(promise, calibration, question.spec, users, mixing, scouts)
+        schedule = Schedule.widening(planned, moments.first_batch(question, promise))
+    when = schedule or schedule_for(promise, calibration, question.spec, planned, mixing, scouts)
     if schedule is None and taken != ONCE and when.kind == WIDENING:  # where one person moves more, noise is larger
-        when = Schedule.widening(users, first_batch(CountQuestion(question.spec), promise, taken))
+        when = Schedule.widening(planned, first_batch(CountQuestion(question.spec), promise, taken))
     able = abilities(promise.trust, ANY if others.get("budget") else devices)  # no page counts under a budget
     if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):
         question = asked_for(question, promise)
-    chosen = {"mixing": mixing, "able": able, "participation": taken, **others}
+    chosen = {"mixing": mixing, "able": able, "participation": taken, "expected": expected, **others}
     return Request(question, promise, when, calibration, mechanism, **chosen)
 
 

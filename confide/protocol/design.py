@@ -55,7 +55,8 @@ class Request:
     which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
     budget: how much of one person is counted (`questions.budgeted`), 0 for all of it, None for what loses least.
     printing: which of a paper's printings `paper` takes, where it has several; as stated by default.
-    participation: how often one user takes part, in as many batches.
+    participation: how often one user takes part, in as many batches. expected: how many users are expected, if the schedule has no
+    end, or none that anybody reaches.
     able: (kind, mechanism) of the questions that devices can answer, of which `auto` chooses; None for all that there are.
     """
 
@@ -73,6 +74,7 @@ class Request:
     budget: int | None = None
     printing: str = ""
     participation: Participation = ONCE
+    expected: int | None = None
     able: frozenset[tuple[str, str]] | None = field(default=None, repr=False)
 
     def can(self, question: Question, mechanism: Mechanism) -> bool:

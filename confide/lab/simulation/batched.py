@@ -44,6 +44,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
 
     for group, people in enumerate(np.diff(ends, prepend=0)):
         gaps[group] = (setting.optimal_value - setting.value_of_all(state.policies)) * people
+        if not setting.due(group):
+            break
         question = design.question.member_for(learner.ask(state))
         for total in draw_sums(question, state.policies, int(people), group):
             book.take_sum(total)

@@ -30,7 +30,8 @@ def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
             message = respond(design, question, episode, rng.replayable, batch=group, simulated=True)  # their device
             book.take(message, question)  # whoever adds up
             scores.append(score(setting, policy, episode))  # us, who watch from outside
-        state = learner.learn(state, book.close(question))  # the server
+        if setting.due(group):
+            state = learner.learn(state, book.close(question))  # the server
     value = setting.value_of_all(state.policies) if setting.environment.model else float(np.mean(scores[-people:]))
     return Outcome(np.cumsum(scores)[setting.checkpoints - 1], value, state.policy.copy())
 

@@ -38,8 +38,9 @@ class Choices:
     learner: a name, or a learner. environment: an address, an environment, or a model. schedule: when policies change, in
     words or as it is; None for what suits the promise. horizon, model: of the environment, None for its own. budget: how much of
     one person is counted, under joint privacy. returns, apart: how often a person takes part, and how many batches apart.
-    printing: which printing of a paper's noise. seed: root of all random numbers. engine: who plays all parties, None for the
-    fastest. options: of the learner's own, and of shufflers.
+    expected: how many episodes are expected, where the schedule has no end; None if it ends with the last of them. printing: which
+    printing of a paper's noise. seed: root of all random numbers. engine: who plays all parties, None for the fastest. options: of
+    the learner's own, and of shufflers.
     """
 
     learner: Any
@@ -60,6 +61,7 @@ class Choices:
     printing: str = ""
     returns: int = 1
     apart: int = 1
+    expected: float | None = None
     options: Mapping[str, Json] = field(default_factory=dict)
 
     @classmethod
@@ -200,6 +202,10 @@ class Setting:
     def checkpoints(self) -> NDArray[np.int64]:
         """(C,) numbers of episodes at which regret is recorded."""
         return np.unique(np.geomspace(1, self.schedule.users, CHECKPOINTS).round().astype(np.int64))
+
+    def due(self, group: int) -> bool:
+        """Whether a release is made after a group that is played: the last one may be cut short where the schedule has no end."""
+        return bool(self.schedule.ends[group] == self.design.schedule.ends[group])
 
     def certificate(self, noise: str = "replayable") -> Certificate:
         """The certificate of the design, naming the source of noise."""

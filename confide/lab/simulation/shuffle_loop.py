@@ -230,7 +230,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting)
     mixer, estimated = mixer_of(design), zero_counts(setting.question)
     noise, (_, counts) = Noise(*errors.noise[-1]), estimated
-    policy_values = np.empty((len(mixer.ends) + 1, setting.learner.models_for(noise, counts.transitions.size)))
+    played = int((mixer.ends <= setting.schedule.users).sum())
+    policy_values = np.empty((played + 1, setting.learner.models_for(noise, counts.transitions.size)))
     planning = setting.learner.plan_for(noise, setting.context.spec)
     _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
         World(model.transitions, model.rewards, model.initial),

@@ -75,18 +75,20 @@ def complete(choices: Choices) -> Setting:
             "mechanism-without-privacy", "mechanism", "left out without privacy", choices.mechanism, way_out
         )
     users = validation.integer("episodes", choices.episodes, 1, MOST_USERS)
+    endless = choices.expected is not None
+    expected = validation.integer("expected", choices.expected, 1, MOST_USERS) if endless else users
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
     options = dict(choices.options)
     shuffling = {name: options.pop(name) for name in SHUFFLING & options.keys()}
     devices = str(options.pop("devices", None) or BROWSERS)
     algorithm = mixtures.as_table(_make_learner(learner, calibration, options), world, choices)
-    context = Context(world.spec, users, choices.failure, choices.bonus_scale)
+    context = Context(world.spec, expected, choices.failure, choices.bonus_scale)
     schedule = choices.schedule
     question, context_of = _problem(world, algorithm, context)
     request = request_for(
         question,
         promise,
-        users,
+        expected,
         schedule=parse_schedule(schedule, users) if isinstance(schedule, str) else schedule,
         shuffling=shuffling,
         calibration=calibration,
@@ -98,9 +100,11 @@ def complete(choices: Choices) -> Setting:
         budget=choices.budget,
         printing=choices.printing,
         participation=Participation(choices.returns, choices.apart),
+        endless=endless,
     )
     design = make(request)
-    return Setting(chosen, world, algorithm, context_of(design), request.schedule, design, calibration)
+    played = request.schedule.until(users) if endless else request.schedule
+    return Setting(chosen, world, algorithm, context_of(design), played, design, calibration)
 
 
 def by_address(choices: Choices) -> Choices:

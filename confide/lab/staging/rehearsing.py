@@ -73,10 +73,8 @@ def setting_of(contract: Contract, environment: str = "", seeds: int = 20, seed:
             f"and {spec.actions}. Choose a world of these sizes.",
         )
     choices = {"failure": learner["failure"], "bonus_scale": learner["bonus_scale"], **learner["options"]}
-    setting = prepare(
-        learner["name"], world, design.requested, design.schedule.users, seeds=seeds, seed=seed, **choices
-    )
-    return replace(setting, design=design, schedule=design.schedule)
+    setting = prepare(learner["name"], world, design.requested, contract.expected, seeds=seeds, seed=seed, **choices)
+    return replace(setting, design=design, schedule=design.schedule.until(contract.expected))
 
 
 class Followers(NamedTuple):
@@ -90,7 +88,7 @@ def batches_of(contract: Contract, days: float) -> tuple[list[list[Followers]], 
     """The users of each batch, who arrive evenly within so many days, by the policy that they follow; and how many batches are
     filled, and so close: the last may stay open.
     """
-    about, users = contract.intermediary, contract.design.schedule.users
+    about, users = contract.intermediary, contract.expected
     assert about is not None
     tickets = np.array([contract.tickets(number) for number in range(1, len(contract.ends) + 1)])
     ends = np.cumsum(tickets)

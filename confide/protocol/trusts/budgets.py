@@ -46,7 +46,7 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
         return counts, () if request.budget is None else (
             f"all visits are counted: a budget of {budgeted.budget} would not take less noise",
         )
-    if request.budget is None and request.schedule.users > MOST_WALKED:
+    if request.budget is None and (request.expected or request.schedule.users) > MOST_WALKED:
         return counts, _left_out(budgeted)
     return budgeted, budgeted.remarks
 

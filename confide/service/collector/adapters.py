@@ -111,7 +111,7 @@ class MixtureAdapter:
 
 def _context_fields(contract: Contract) -> tuple[Any, int, float, float]:
     settings, design = contract.document["learner"], contract.design
-    return design.question.spec, design.schedule.users, settings["failure"], settings["bonus_scale"]
+    return design.question.spec, contract.expected, settings["failure"], settings["bonus_scale"]
 
 
 def known_rewards(declared: Any, spec: Any) -> Any:

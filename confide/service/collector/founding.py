@@ -54,6 +54,8 @@ class ServiceChoices:
     """Seconds within which reports are sent; by default none under trust local, and ten minutes elsewhere."""
     before: Contract | None = None
     """The contract that this one follows: its name and operator, and the next version."""
+    endless: bool = False
+    """Whether more or fewer than `people` may come: the rule of the schedule is public, and has no end that anybody reaches."""
     batch: int | None = None
     """Of a shuffler: how many people a batch needs, where all are to be equal."""
     honest: float | None = None
@@ -86,6 +88,7 @@ class ServiceChoices:
             "options": self.options,
             "failure": self.failure,
             "bonus_scale": self.bonus_scale,
+            **({"expected": self.people} if self.endless else {}),
         }
         return entry if self.rewards is None else {**entry, "rewards": self._known_rewards().tolist()}
 
@@ -111,6 +114,7 @@ class ServiceChoices:
             mechanism=self.mechanism,
             devices=self.devices,
             failure=self.failure,
+            endless=self.endless,
         )
         return make(request)
 

@@ -103,6 +103,11 @@ class Contract:
     document: dict[str, Any]
     design: Design
 
+    @property
+    def expected(self) -> int:
+        """How many users are expected: all for whom the schedule is made, unless it has no end."""
+        return int(self.document["learner"].get("expected", self.design.schedule.users))
+
     @classmethod
     def written(
         cls,
@@ -300,6 +305,7 @@ def _check(document: dict[str, Any], design: Design) -> None:
     learner = document["learner"]
     if not isinstance(learner["name"], str) or not isinstance(learner["options"], dict):
         raise ValueError("it does not name its learner")
+    validation.integer("expected", learner.get("expected", 1), 1, design.schedule.users)
     for name in ("name", "operator"):
         if not isinstance(document[name], str) or not 0 < len(document[name]) <= 200:
             raise ValueError(f"its {name} is no word")

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide import Joint, Local, Shuffle, simulate
+from confide import Guarantee, Joint, Local, Shuffle, simulate
 from confide.lab.environments import make
 from confide.lab.staging.rehearsing import SECONDS, batches_of, rehearse
+from confide.protocol.defaults import ENDLESS
 from confide.service.collector.founding import make_service
 from tests.refusals import refused
 
@@ -57,3 +58,17 @@ def test_a_world_of_other_sizes_is_refused(tmp_path: Path) -> None:
     contract = make_service(tmp_path / "tea", make(WORLD).spec, Local(4.0), 100).contract()
     with refused("rehearsal-world-sizes"):
         rehearse(contract, "riverswim/4")
+
+
+@pytest.mark.parametrize("promise", [Local(4.0), Joint(4.0, 1e-6), Shuffle(4.0, 1e-6)], ids=str)
+def test_a_service_without_an_end_is_rehearsed_with_those_who_are_expected(tmp_path: Path, promise: Guarantee) -> None:
+    spec = make(WORLD).spec
+    contract = make_service(tmp_path / "tea", spec, promise, 3000, endless=True).contract()
+    other = make_service(tmp_path / "chai", spec, promise, 3000).contract()
+    assert contract.expected == other.expected == other.design.schedule.users == 3000
+    assert contract.design.schedule.users == ENDLESS and len(contract.ends) > 2 * len(other.ends)
+    assert contract.ends[:3] == other.ends[:3]
+    found = rehearse(contract, WORLD, seeds=2)
+    assert found.users == 3000 and np.isfinite(found.regret).all()
+    if promise.trust == "local":
+        assert found.regret.tolist() == simulate("ucbvi", WORLD, promise, 3000, 2, expected=3000).regret[:, -1].tolist()
