@@ -250,9 +250,10 @@ def judged_fit(data: Dataset, rho: float, share: float = 0.3) -> tuple[dict[str,
     releases = dict(order.plan.release(counted, SecureNoise()))
     plan: Any = learn(order.learner, None, first_states(data.knowledge, releases), releases)
     in_units = in_people_units(Units.of(data.describe()), data.knowledge.spec.horizon)
-    table = judgement(plan.evidence, plan, in_units)
     assert counted.judging is not None
     inquiry = Inquiry(order.judge, counted.judging, SecureNoise(), releases)
+    plan = inquiry.taken(plan)
+    table = judgement(plan.evidence, plan, in_units)
     return {**table, **inquiry(plan, table, in_units)}, plan
 
 

@@ -7,9 +7,14 @@ among what judging people are asked is `SHARES`:
 | asked | of the promise to them | for |
 |---|---|---|
 | `sizes` | 5 % | how large scores are, by which they are clipped |
-| `gain` | 70 % | the mean score, and its variance |
-| `weight` | 5 % | the mean of clipped weights, which must be what the release foretells |
-| `residuals` | 20 % | the test of the table (`mdp.adoption`) |
+| `gain` | 35 % | the mean score of the policy that was learned, and its variance |
+| `bolder` | 35 % | the same of the most promising of a family of bolder policies (`learning.planning.bolder`) |
+| `weight` | 5 % | the mean of clipped weights of the one that is taken, which must be what the release foretells |
+| `residuals` | 20 % | the test of the table behind it (`mdp.adoption`) |
+
+Both gains have intervals that hold together. The bolder policy is taken if its gain is above zero for sure, and larger than that of
+the other for the share of decisions in which it is followed; else the other stays. Subgroups and other policies are judged by the
+table, and cost nothing.
 
 A further check is free: the judged gain must be the table's at the same share. What follows from all of them is in `alarms`.
 How large a share alpha can be judged follows from people who are simulated from the release, so it costs nothing.
@@ -18,7 +23,7 @@ How large a share alpha can be judged follows from people who are simulated from
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,9 +33,10 @@ from numpy.typing import NDArray
 from ... import validation
 from ...data.privatizers.judged import JudgedBook
 from ...learning.learners.apvi import OfflinePlan
+from ...learning.planning.bolder import bolder
 from ...learning.planning.estimates import Estimate, quantile
 from ...learning.planning.logged import LoggedModel
-from ...learning.planning.ope import extended, policy_values
+from ...learning.planning.ope import difference, extended, policy_values
 from ...mdp.adoption import (
     BY_PREVIOUS,
     BY_STATE,
@@ -46,7 +52,7 @@ from ...mdp.adoption import (
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Guarantee, Schedule, compose, rho_of
 from ...protocol.design import AUTO, Design, Request
-from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, WEIGHT, JudgedQuestion, JudgedRelease
+from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, TESTS, WEIGHT, JudgedQuestion, JudgedRelease
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
 from .alarms import BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
@@ -55,7 +61,8 @@ from .plan import PREVIOUS
 
 Array = NDArray[np.float64]
 
-SHARES = {SIZES: 0.05, GAIN: 0.7, WEIGHT: 0.05, RESIDUALS: 0.2 - 1e-9}
+BOLDER = "bolder"
+SHARES = {SIZES: 0.05, GAIN: 0.35, BOLDER: 0.35, WEIGHT: 0.05, RESIDUALS: 0.2 - 1e-9}
 """Of the promise to judging people."""
 
 ALPHAS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
@@ -78,19 +85,28 @@ FLOOR = 0.02
 STANDS_OUT = 4.0
 """Deviations of the noise by which an octave of scores must be seen to set the clip."""
 
+UNIT = 2.0**-6
+"""The upper end of the first octave of scores, in clips as simulated."""
+
 SURE_ENOUGH = 0.9999
 """No clip is below this quantile of simulated scores."""
 
 ALARM = 3.4
 """Deviations at which a number of a check raises its alarm: by chance one of 1,500 does."""
 
-SEEN_MORE_AT, SEEN_MORE_TOGETHER = 3.0, 17.3
+SEEN_MORE_AT, SEEN_MORE_TOGETHER, LASTING_AT = 3.0, 17.3, 2.6
 """Deviations at which a number about what practice did raises its alarm, and the sum of their squares that does so, by chance in
-one of 250 fits: there a miss costs more than a false alarm."""
+one of 250 fits: there a miss costs more than a false alarm. What is hidden and lasts makes the last number positive, whatever it
+does: that raises it earlier, and so does the sum of it and of the second."""
 
 LENGTH = 1.25
 """The length to which a person's numbers of the test are shortened, each in deviations as simulated, times the root of how many are
 looked at."""
+
+NOT_LOOKED_AT = np.full(TESTS, np.inf)
+
+MOVED = 6
+"""How often the model is moved to see how far its errors move the test."""
 
 JUDGED = "judged-"
 """How the names of releases begin that those who judge give."""
@@ -98,6 +114,7 @@ JUDGED = "judged-"
 SAID = {
     SIZES: "how large scores of those who judge are",
     GAIN: "the mean score of those who judge, and its variance",
+    BOLDER: "the same of a bolder policy",
     WEIGHT: "the mean weight of those who judge",
     RESIDUALS: "the test of the table by those who judge",
 }
@@ -126,8 +143,8 @@ class JudgePlan:
         if not promise.private:
             return cls(share, None, logged, previous)
         requests = [
-            Request(JudgedQuestion(part), promise, Schedule.every(1), mechanism=mechanism, share=size)
-            for part, size in SHARES.items()
+            Request(JudgedQuestion(part_of(name)), promise, Schedule.every(1), mechanism=mechanism, share=size)
+            for name, size in SHARES.items()
         ]
         return cls(share, dict(zip(SHARES, together(requests), strict=True)), logged, previous)
 
@@ -154,15 +171,16 @@ class JudgePlan:
         return 0.0 if self.designs is None else std(self.designs[part])
 
     def released(
-        self, part: str, numbers: Array, scale: float, noise: NoiseSource, simulated: bool = False
+        self, name: str, numbers: Array, scale: float, noise: NoiseSource, simulated: bool = False
     ) -> JudgedRelease:
-        """The release of one part. numbers: see `JudgedQuestion.units`; scale: what a share of 1 stands for."""
+        """The release of that name. numbers: see `JudgedQuestion.units`; scale: what a share of 1 stands for."""
+        part = part_of(name)
         if self.designs is None:
             question = JudgedQuestion(part)
             units = question.units(numbers, np.full(numbers.shape, 0.5))
             exact = question.values(np.asarray(units * question.grid, dtype=np.float64), len(numbers))
             return JudgedRelease(part, len(numbers), tuple(map(float, exact)), (0.0,) * question.cells, scale)
-        book = JudgedBook(self.designs[part], noise, simulated)
+        book = JudgedBook(self.designs[name], noise, simulated)
         book.take_numbers(numbers)
         return book.close(scale=scale)
 
@@ -174,26 +192,68 @@ class JudgePlan:
         noise: NoiseSource,
         simulated: bool = False,
     ) -> Judgement | None:
-        """What judging people say of a policy; None where it keeps to practice, or where no share can be judged."""
-        if plan.kept.all() or episodes.people < LEAST_PEOPLE:
+        """What judging people say of a policy, or of a bolder one; None where no share of either can be judged."""
+        people = episodes.people
+        if people < LEAST_PEOPLE:
             return None
         walked = simulated_people(plan.model, chances, SIMULATED, np.random.default_rng(0))
-        chosen = chosen_adoption(plan, chances, walked, episodes.people, self)
-        if chosen is None:
+        candidates = self._candidates(plan, chances, walked, people)
+        if not candidates:
             return None
-        found, weights = scores(chosen.adoption, episodes)
-        unit = plan.model.knowledge.spec.horizon * 2.0**-8
+        scored = {name: scores(one.adoption, episodes) for name, one in candidates.items()}
+        # Relative to what simulated people say, and to the largest of both.
+        relative = np.max([np.abs(found) / candidates[name].clip for name, (found, _) in scored.items()], axis=0)
         with np.errstate(divide="ignore"):
-            octaves = np.ceil(np.log2(np.abs(found) / unit))
-        sizes = self.released(SIZES, octaves, unit, noise, simulated)
-        clip = max(clip_of(sizes, unit), chosen.clip)
-        specification, deviations = tested_by(plan, chances, walked, self.logged)
+            octaves = np.ceil(np.log2(relative / UNIT))
+        releases = {SIZES: self.released(SIZES, octaves, UNIT, noise, simulated)}
+        times = max(clip_of(releases[SIZES], UNIT), 1.0)
+        for name, (found, _) in scored.items():
+            clip = times * candidates[name].clip
+            releases[name] = self.released(name, found / clip, clip, noise, simulated)
+        judgements = [Judgement(one, releases, name, len(candidates)) for name, one in candidates.items()]
+        return self._tested(_taken(judgements), scored, chances, walked, episodes, (noise, simulated))
+
+    def _candidates(
+        self, plan: OfflinePlan, chances: PracticeChances, walked: Episodes, people: int
+    ) -> dict[str, ChosenAdoption]:
+        """What is judged: the policy, unless it keeps to practice, and the most promising of the bolder ones."""
+        own = None if plan.kept.all() else chosen_adoption(plan, chances, walked, people, self)
+        family = (chosen_adoption(one, chances, walked, people, self) for one in bolder(plan))
+        able = [one for one in family if one is not None and one.foreseen > 0]
+        best = max(able, key=lambda one: one.foreseen - one.half, default=None)
+        both = {GAIN: own, BOLDER: best}
+        return {name: one for name, one in both.items() if one is not None}
+
+    def _tested(
+        self,
+        judgement: Judgement,
+        scored: Mapping[str, tuple[Array, Array]],
+        chances: PracticeChances,
+        walked: Episodes,
+        episodes: Episodes,
+        drawn_by: tuple[NoiseSource, bool],
+    ) -> Judgement:
+        """The judgement with the weights of its adoption, and the test of the table behind it."""
+        chosen = judgement.chosen
+        specification, deviations, doubts = tested_by(chosen.plan, chances, walked, self.logged)
         length = LENGTH * math.sqrt(max(int(np.isfinite(deviations).sum()), 1))
         numbers = contrasts(specification, episodes) / (length * deviations)
-        answers = {GAIN: (found / clip, clip), WEIGHT: (weights / chosen.heaviest, chosen.heaviest)}
-        answers[RESIDUALS] = numbers, length
-        releases = {part: self.released(part, *answer, noise, simulated) for part, answer in answers.items()}
-        return Judgement(chosen, {SIZES: sizes, **releases}, np.isfinite(deviations))
+        weights = scored[judgement.name][1] / chosen.heaviest
+        answers = {WEIGHT: (weights, chosen.heaviest), RESIDUALS: (numbers, length)}
+        more = {part: self.released(part, *answer, *drawn_by) for part, answer in answers.items()}
+        return judgement._replace(releases={**judgement.releases, **more}, doubts=doubts)
+
+
+def part_of(name: str) -> str:
+    """The part of the question that a release of that name is about."""
+    return GAIN if name == BOLDER else name
+
+
+def _taken(judgements: Sequence[Judgement]) -> Judgement:
+    """The bolder one if its gain is sure, and larger for its share of decisions; else the first."""
+    first, last = judgements[0], judgements[-1]
+    own, bold = ((one.gain().value / one.chosen.adoption.alpha) for one in (first, last))
+    return last if last.gain().sure() and (bold > own or not first.gain().sure()) else first
 
 
 class PracticeChances(NamedTuple):
@@ -234,9 +294,11 @@ def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> Prac
 
 
 class ChosenAdoption(NamedTuple):
-    """An adoption that can be judged, and what simulated people say of it: the least clip of scores, that of weights, the mean of
-    clipped weights and its variance a person, and how far estimated chances of actions may move the gain and the mean weight."""
+    """An adoption of a plan that can be judged, and what simulated people say of it: the least clip of scores, that of weights, the
+    mean of clipped weights and its variance a person, how far estimated chances of actions may move the gain and the mean weight,
+    the gain that is foreseen, and half the width of its interval."""
 
+    plan: OfflinePlan
     adoption: Adoption
     clip: float
     heaviest: float
@@ -244,25 +306,33 @@ class ChosenAdoption(NamedTuple):
     weight_variance: float
     doubt: float
     weight_doubt: float
+    foreseen: float
+    half: float
 
 
 class Judgement(NamedTuple):
-    """What judging people were asked about an adoption, and what they answered. numbers: which of the test are looked at."""
+    """What judging people were asked about an adoption, and what they answered. name: of its gain; together: how many gains have
+    intervals that hold together. doubts: (TESTS,) by how many deviations a person the numbers of the test may be off because the
+    model is; infinite where they are not looked at.
+    """
 
     chosen: ChosenAdoption
     releases: dict[str, JudgedRelease]
-    numbers: NDArray[np.bool_]
+    name: str = GAIN
+    together: int = 1
+    doubts: Array = NOT_LOOKED_AT
 
-    def gain(self, confidence: float = 0.95) -> Estimate:
+    def gain(self, stated: float = 0.95) -> Estimate:
         """The gain of the adoption over practice, with an interval for sampling error, noise, and estimated chances of actions."""
-        release = self.releases[GAIN]
+        confidence = 1 - (1 - stated) / self.together
+        release = self.releases[self.name]
         people, clip = max(release.users, 1), release.scale
         mean, square = (total / people for total in release.sums)
         luck = max(square - mean**2, 0.0) / people
         deviation = clip * math.sqrt(luck + (release.noise[0] / people) ** 2)
         width = quantile(confidence) * math.hypot(deviation, self.chosen.doubt)
         value = clip * mean
-        return Estimate(value, value - width, value + width, deviation, confidence)
+        return Estimate(value, value - width, value + width, deviation, stated)
 
     @property
     def balance(self) -> float:
@@ -279,16 +349,17 @@ class Judgement(NamedTuple):
         """(TESTS,) by how many deviations each number of the test is off zero; 0 where it is not looked at."""
         release = self.releases[RESIDUALS]
         sums, noise = np.array(release.sums) * release.scale, np.array(release.noise) * release.scale
-        deviation = np.sqrt(release.users * (1 + release.users / SIMULATED) + noise**2)
-        return np.where(self.numbers, sums / np.maximum(deviation, 1e-300), 0.0)
+        variance = release.users * (1 + release.users / SIMULATED) + noise**2
+        return np.asarray(sums / np.sqrt(np.maximum(variance + (release.users * self.doubts) ** 2, 1e-300)))
 
     def alarms(self, logged: bool) -> list[str]:
         """The alarms of the test and of the weights; chances that are logged are not tested."""
-        off = np.abs(self.residuals)
-        follows, decided = off[: 2 * SIGNS], off[2 * SIGNS :]
+        off = self.residuals
+        follows, decided, lasting = np.abs(off[: 2 * SIGNS]), np.abs(off[2 * SIGNS :]), float(off[-1])
         raised = [RESIDUAL] if follows.max() > ALARM else []
         if not logged:
             more = decided.max() > SEEN_MORE_AT or float((decided**2).sum()) > SEEN_MORE_TOGETHER
+            more |= lasting > LASTING_AT or float(decided[1] + lasting) > SEEN_MORE_AT * math.sqrt(2)
             raised += [PROPENSITY] if more else []
             raised += [BALANCE] if abs(self.balance) > ALARM else []
         return raised
@@ -320,7 +391,8 @@ def chosen_adoption(
         heaviest = max(float(np.quantile(weights, 0.999)), 1.0)
         cut = np.minimum(weights, heaviest)
         moments = float(cut.mean()), float(cut.var())
-        chosen = ChosenAdoption(adoption, clip, heaviest, *moments, doubts.gain, doubts.weight)
+        foreseen = doubts.gain, doubts.weight, float(found.mean()), half
+        chosen = ChosenAdoption(plan, adoption, clip, heaviest, *moments, *foreseen)
         if worth >= 2:
             return chosen
         able.append((worth, chosen))
@@ -414,21 +486,45 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
 
 def tested_by(
     plan: OfflinePlan, chances: PracticeChances, walked: Episodes, logged: bool = False
-) -> tuple[Specification, Array]:
-    """The test of the table behind a policy, and (TESTS,) the deviation of each of its numbers as simulated: infinite where that is
-    nothing, or where logged chances leave nothing to be tested."""
+) -> tuple[Specification, Array, Array]:
+    """The test of the table behind a policy; (TESTS,) the deviation of each of its numbers as simulated, infinite where that is
+    nothing, or where logged chances leave nothing to be tested; and `Judgement.doubts`.
+
+    An error of Q alone moves no number, nor does one of what is expected of signs; but both come from one model, and the product of
+    both errors may. So Q is moved as far as it may be off, several times, and what that does to simulated people's mean is the
+    doubt.
+    """
     model, spec = plan.model, plan.model.knowledge.spec
     values, q = policy_values(model, plan.extended)
     taken = np.ascontiguousarray(plan.extended[..., 1:])
     signs, before = np.zeros((SIGNS, len(model.rows), spec.states, spec.actions)), np.zeros((SIGNS, 1, spec.states))
     tables = np.ascontiguousarray(values), np.ascontiguousarray(q[..., 1:]), taken, np.ascontiguousarray(chances.table)
     after = float(model.knowledge.end_reward)
-    empty = Specification(*tables, chances.by, after, signs, before)
-    specification = expecting(empty, walked)
-    deviations = contrasts(specification, walked).std(axis=0)
+    specification = expecting(Specification(*tables, chances.by, after, signs, before), walked)
+    right = contrasts(specification, walked)
+    deviations = right.std(axis=0)
     if logged:
         deviations[2 * SIGNS :] = 0.0
-    return specification, np.where(deviations > 1e-9, deviations, np.inf)
+    deviations = np.where(deviations > 1e-9, deviations, np.inf)
+    rng, moved = np.random.default_rng(1), []
+    for _ in range(MOVED):
+        off = specification._replace(
+            q=specification.q + rng.normal(size=q[..., 1:].shape) * _q_deviations(model, values)
+        )
+        moved.append((contrasts(off, walked) - right).mean(axis=0) / deviations)
+    doubts = np.sqrt((np.array(moved) ** 2).mean(axis=0))
+    return specification, deviations, np.where(np.isfinite(deviations), doubts, np.inf)
+
+
+def _q_deviations(model: LoggedModel, values: Array) -> Array:
+    """(H, S, A) the deviation of r + P V as estimated, one step at a time."""
+    found = []
+    for h in range(len(values) - 1):
+        layer = h if len(model.rows) > 1 else 0
+        mean = model.rows.after(layer, values[h + 1])
+        variance = np.maximum(model.rows.after(layer, values[h + 1] ** 2) - mean**2, 0.0)
+        found.append(np.sqrt(model.reward_variance[layer] + model.spread[layer] * variance)[:, 1:])
+    return np.array(found)
 
 
 class Inquiry:
@@ -446,17 +542,27 @@ class Inquiry:
         are simulated."""
         self._judge, self._episodes, self._noise, self._simulated = judge, episodes, noise, simulated
         self._previous: CountRelease | None = counted.get(PREVIOUS)
+        self._judgement: Judgement | None = None
         self.releases: dict[str, JudgedRelease] = {}
 
     def __repr__(self) -> str:
         return "Inquiry()"
 
-    def __call__(self, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
-        """What judging people say of a policy, for its findings; see `alarms.ruling`."""
+    def taken(self, plan: OfflinePlan) -> OfflinePlan:
+        """The plan itself, or a bolder one that judging people are surer of: they are asked here, once."""
         chances = chances_of(plan.model, self._previous)
-        judgement = self._judge.judged(plan, chances, self._episodes, self._noise, self._simulated)
-        self.releases = {} if judgement is None else judgement.releases
-        return verdict(judgement, plan, findings, in_units, self._judge.logged)
+        self._judgement = self._judge.judged(plan, chances, self._episodes, self._noise, self._simulated)
+        if self._judgement is None:
+            return plan
+        self.releases = self._judgement.releases
+        taken = self._judgement.chosen.plan
+        if taken is plan or plan.evidence is None:
+            return taken
+        return taken._replace(evidence=plan.evidence, more=difference(plan.evidence, taken.extended))
+
+    def __call__(self, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
+        """What judging people said of the policy that was taken, for its findings; see `alarms.ruling`."""
+        return verdict(self._judgement, plan, findings, in_units, self._judge.logged)
 
 
 def verdict(
@@ -477,7 +583,7 @@ def verdict(
         foretold = in_units(table, difference=True)
     shown = in_units(gain, difference=True)
     judged = {"alpha": alpha, "gain": shown["value"], "low": shown["low"], "high": shown["high"], "sure": gain.sure()}
-    judged["people"] = judgement.releases[GAIN].users
+    judged["people"] = judgement.releases[judgement.name].users
     numbers = [*np.round(judgement.residuals, 2).tolist(), *([] if logged else [round(judgement.balance, 2)])]
     ruled = ruling(judged, raised, logged, bool(findings["gain"]["sure"]))
     return {**ruled, "foretold": foretold, "tested": numbers}

@@ -93,8 +93,17 @@ def in_people_units(units: Sequence[float], horizon: int) -> UnitConverter:
     return convert
 
 
-Asker = Callable[[Any, dict[str, Any], UnitConverter], dict[str, Any]]
-"""Asks people who chose nothing about a learned policy; what they say is added to the findings."""
+class Asker(Protocol):
+    """Asks people who chose nothing about a learned policy."""
+
+    def taken(self, plan: Any) -> Any:
+        """The plan itself, or another that they are surer of."""
+        ...
+
+    def __call__(self, plan: Any, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
+        """What they say of it, which is added to the findings."""
+        ...
+
 
 FindingsCallback = Callable[[dict[str, Any]], None]
 """Called with the judgement of a policy, before the other findings are computed."""

@@ -119,6 +119,8 @@ def learning_result(
     knowledge = task.knowledge
     initial = first_states(knowledge, releases)
     learned = learn(task.learner, task.scale, initial, releases)
+    if asking is not None:
+        learned = asking.taken(learned)
     summary = findings(task, together_read(releases)[COUNTS], learned, initial, on_judged, asking)
     withheld = bool((summary.get("alone") or {}).get("vacuous")) and not alone
     policy = as_run(learned, knowledge.states, withheld)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...analysis.fitting.adopting import JudgePlan
+from ...analysis.fitting.adopting import JudgePlan, part_of
 from ...data.privatizers.judged import JudgedBook
 from ...mdp.adoption import BY_PREVIOUS, SIGNS, Adoption, Episodes, Specification, contrasts, scores
 from ...mechanisms.noise import NoiseSource
@@ -73,8 +73,10 @@ def _released(plan: JudgePlan, episodes: Episodes, noise: NoiseSource) -> Array:
     """Everything of one run, flat."""
     assert plan.designs is not None
     found = []
-    for part, numbers in numbers_of(episodes).items():
-        book = JudgedBook(plan.designs[part], noise, simulated=True)
+    answers = numbers_of(episodes)
+    for name, design in plan.designs.items():
+        numbers = answers[part_of(name)]
+        book = JudgedBook(design, noise, simulated=True)
         book.take_numbers(numbers, np.full(numbers.shape, 0.5))
         found.append(cells_of(book.close()))
     return np.concatenate(found)

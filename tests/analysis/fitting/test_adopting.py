@@ -10,7 +10,17 @@ import pytest
 
 import confide as cf
 from confide.analysis.fitting import refit
-from confide.analysis.fitting.adopting import GAIN, SHARES, Inquiry, JudgePlan, clip_of
+from confide.analysis.fitting.adopting import (
+    BOLDER,
+    GAIN,
+    SHARES,
+    ChosenAdoption,
+    Inquiry,
+    Judgement,
+    JudgePlan,
+    _taken,
+    clip_of,
+)
 from confide.analysis.fitting.alarms import BALANCE, PROPENSITY, RESIDUAL
 from confide.analysis.fitting.engines import Engine, count
 from confide.analysis.fitting.findings import Units, first_states, in_people_units, judgement
@@ -21,6 +31,9 @@ from confide.data.privatizers.judged import JudgedBook
 from confide.data.statistics.counting import Judging
 from confide.data.trajectories import Dataset, read
 from confide.errors import FormatError, InvalidInput, PrivacyError
+from confide.learning.planning.bolder import bolder
+from confide.learning.planning.ope import extended, policy_values
+from confide.mdp.adoption import Adoption
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import compose, rho_of
 from confide.protocol.kinds.judged import RESIDUALS, TESTS, JudgedRelease
@@ -66,9 +79,10 @@ def judged(data: Dataset, seed: int, rho: float = 0.5) -> tuple[dict[str, Any], 
     releases = dict(order.plan.release(counted, ReplayableNoise(seed), simulated=True))
     plan: Any = learn(order.learner, None, first_states(data.knowledge, releases), releases)
     in_units = in_people_units(Units.of(data.describe()), HORIZON)
-    table = judgement(plan.evidence, plan, in_units)
     assert counted.judging is not None
     inquiry = Inquiry(order.judge, counted.judging, ReplayableNoise(seed + 1000), releases, True)
+    plan = inquiry.taken(plan)
+    table = judgement(plan.evidence, plan, in_units)
     return table, inquiry(plan, table, in_units)
 
 
@@ -162,3 +176,48 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
         prepare(opened(100, 0, avoided=False, logged=True), "apvi", promise, **words)
     with pytest.raises(InvalidInput):
         cf.fit(data, privacy=promise, judge=0.3, audit=lambda plan: {}, **words)
+
+
+def bare(gain: float, alpha: float, name: str, people: int = 1000) -> Judgement:
+    """A judgement whose scores all have this mean, and a deviation of a tenth."""
+    adoption = Adoption(alpha, np.zeros((1, 1)), np.zeros((1, 1, 1)), np.ones((1, 1, 1)), 0, np.zeros((1, 1, 1)), 0.0)
+    release = JudgedRelease(GAIN, people, (people * gain, people * (gain**2 + 0.01)), (0.0, 0.0), 1.0)
+    rest = (1.0, 1.0, 1.0, 0.1, 0.0, 0.0, gain, 0.01)
+    return Judgement(ChosenAdoption(None, adoption, *rest), {name: release}, name, 2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("own", "bold", "alpha", "taken"),
+    [
+        (0.05, 0.1, 1.0, BOLDER),  # both are sure, and it is larger
+        (0.1, 0.05, 1.0, GAIN),
+        (0.1, 0.06, 0.5, BOLDER),  # for the share of decisions in which it is followed
+        (0.1, 0.001, 0.001, GAIN),  # not sure
+        (-0.1, 0.05, 1.0, BOLDER),
+        (-0.1, -0.05, 1.0, GAIN),
+    ],
+)
+def test_a_bolder_policy_is_taken_if_that_is_sure(own: float, bold: float, alpha: float, taken: str) -> None:
+    assert _taken([bare(own, 1.0, GAIN), bare(bold, alpha, BOLDER)]).name == taken
+
+
+def test_intervals_of_both_hold_together() -> None:
+    both, alone = bare(0.1, 1.0, GAIN).gain(), bare(0.1, 1.0, GAIN)._replace(together=1).gain()
+    assert both.high - both.low > alone.high - alone.low and both.confidence == alone.confidence == 0.95
+
+
+def test_the_family_is_bolder() -> None:
+    data = opened(2000, 0, avoided=False)
+    order = prepare(data, "apvi", cf.Central(rho=0.5), ledger=Path("nowhere.json"), budget=100.0)
+    releases = dict(
+        order.plan.release(
+            count(data, order.plan.question, Engine(workers=1)).checked(), ReplayableNoise(1), simulated=True
+        )
+    )
+    plan: Any = learn(order.learner, None, first_states(data.knowledge, releases), releases)
+    family = bolder(plan)
+    assert family and all(not np.array_equal(one.extended, plan.extended) for one in family)
+    assert max(one.kept.mean() for one in family) <= 1.0 and min(one.kept.mean() for one in family) < 1.0
+    worth = [float(plan.model.initial @ one.values[0]) for one in family]
+    usual, _ = policy_values(plan.model, extended(plan.model, None))
+    assert max(worth) > float(plan.model.initial @ usual[0])  # in the model that made them
