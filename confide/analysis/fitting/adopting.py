@@ -8,7 +8,7 @@ among what judging people are asked is `SHARES`:
 |---|---|---|
 | `sizes` | 5 % | how large scores are, by which they are clipped |
 | `gain` | 35 % | the mean score of the policy that was learned, and its variance |
-| `bolder` | 35 % | the same of the most promising of a family of bolder policies (`learning.planning.bolder`) |
+| `bolder` | 35 % | the same of the most promising of a family of bolder policies (`learning.learners.bolder`) |
 | `weight` | 5 % | the mean of clipped weights of the one that is taken, which must be what the release foretells |
 | `residuals` | 20 % | the test of the table behind it (`mdp.adoption`) |
 
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...data.privatizers.judged import JudgedBook
 from ...learning.learners.apvi import OfflinePlan
-from ...learning.planning.bolder import bolder
+from ...learning.learners.bolder import bolder
 from ...learning.planning.estimates import Estimate, quantile
 from ...learning.planning.logged import LoggedModel
 from ...learning.planning.ope import difference, extended, policy_values

@@ -31,7 +31,7 @@ from confide.data.privatizers.judged import JudgedBook
 from confide.data.statistics.counting import Judging
 from confide.data.trajectories import Dataset, read
 from confide.errors import FormatError, InvalidInput, PrivacyError
-from confide.learning.planning.bolder import bolder
+from confide.learning.learners.bolder import bolder
 from confide.learning.planning.ope import extended, policy_values
 from confide.mdp.adoption import Adoption
 from confide.mechanisms.noise import ReplayableNoise

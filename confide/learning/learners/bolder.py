@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .logged import LoggedModel
-from .ope import policy_values
-from .pessimism import adaptive
+from ..planning.logged import LoggedModel
+from ..planning.ope import policy_values
+from ..planning.pessimism import adaptive
 
 if TYPE_CHECKING:
-    from ..learners.apvi import OfflinePlan
+    from .apvi import OfflinePlan
 
 STRENGTHS = (1.0, 0.5, 0.0)
 """Pessimism in standard deviations: lower confidence bounds (LCB); by default it is 2."""
