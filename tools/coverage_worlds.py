@@ -27,7 +27,7 @@ from confide.analysis.fitting.findings import Units, first_states, in_people_uni
 from confide.analysis.fitting.fit import prepare
 from confide.analysis.fitting.learning import learn
 from confide.data.trajectories import Dataset, read
-from confide.mechanisms.noise import SecureNoise
+from confide.mechanisms.noise import NoiseSource, SecureNoise
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -242,16 +242,21 @@ FAMILIES: tuple[Callable[[int], Family], ...] = (
 )
 
 
-def judged_fit(data: Dataset, rho: float, share: float = 0.3) -> tuple[dict[str, Any], Any]:
-    """What a fit and those who judge say, and the policy: all of a fit but the ledger, the rehearsals and the files."""
+def judged_fit(
+    data: Dataset, rho: float, share: float = 0.3, noise: NoiseSource | None = None
+) -> tuple[dict[str, Any], Any]:
+    """What a fit and those who judge say, and the policy: all of a fit but the ledger, the rehearsals and the files. noise: secure
+    unless another is given.
+    """
+    source, simulated = noise or SecureNoise(), noise is not None
     order = prepare(data, "apvi", cf.Central(rho=rho), judge=share, ledger=Path("nowhere.json"), budget=100.0)
     assert order.judge is not None
     counted = count(data, order.plan.question, Engine(workers=1), judging=order.judging).checked()
-    releases = dict(order.plan.release(counted, SecureNoise()))
+    releases = dict(order.plan.release(counted, source, simulated=simulated))
     plan: Any = learn(order.learner, None, first_states(data.knowledge, releases), releases)
     in_units = in_people_units(Units.of(data.describe()), data.knowledge.spec.horizon)
     assert counted.judging is not None
-    inquiry = Inquiry(order.judge, counted.judging, SecureNoise(), releases)
+    inquiry = Inquiry(order.judge, counted.judging, source, releases, simulated)
     plan = inquiry.taken(plan)
     table = judgement(plan.evidence, plan, in_units)
     return {**table, **inquiry(plan, table, in_units)}, plan

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")
-COUNTED = ("no_support", "mechanism", "model", "return_range", "visits")
+COUNTED = ("no_support", "mechanism", "model", "return_range", "visits", "judge")
 """Options for learning from counts."""
 USEFUL = (
     *(
@@ -65,6 +65,7 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
             "visits": arguments["visits"] or "auto",
             "return_range": arguments["return_range"],
             "model": arguments["model"],
+            "judge": arguments["judge"] or 0.0,
         }
     people, seeds, behaviour = (arguments[name] for name in ("episodes", "seeds", "behaviour"))
     with working("learning from simulated logs"):
@@ -78,6 +79,9 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
         # As the papers learn, all of the release chooses, and nothing is left to judge by.
         evaluations = run.evaluations or [None] * len(run.values)
         rows = [[*row, *_judged(evaluation)] for row, evaluation in zip(rows, evaluations, strict=True)]
+        if arguments["judge"]:
+            heads.append("those who judge say")
+            rows = [[*row, _said(evaluation)] for row, evaluation in zip(rows, evaluations, strict=True)]
     title = _title(run.environment, run.users, run.practice_value, run.optimal_value)
     table(heads, [[str(index), *row] for index, row in enumerate(rows, 1)], title=title)
     click.echo(f"\n{run.certificate}")
@@ -116,6 +120,17 @@ def _judged(evaluation: OfflineEvaluation | None) -> list[str]:
         return ["-", "-"]
     gain = evaluation.gain
     return [_interval(evaluation.value), f"{_interval(gain, sign=True)}{'' if gain.sure() else ', not sure'}"]
+
+
+def _said(evaluation: OfflineEvaluation | None) -> str:
+    """What those who judge say of an adoption of the policy, with the names of alarms."""
+    said: Any = None if evaluation is None else evaluation.judged
+    if said is None or said["judged"] is None:
+        return "-"
+    judged = said["judged"]
+    gain, low, high = (plain_number(judged[name], True, 3) for name in ("gain", "low", "high"))
+    alarms = f", ALARM: {', '.join(said['alarms'])}" if said["alarms"] else ""
+    return f"{10 * judged['alpha']:g} of 10: {gain} ({low} to {high}){'' if judged['sure'] else ', not sure'}{alarms}"
 
 
 def _interval(estimate: Any, sign: bool = False) -> str:

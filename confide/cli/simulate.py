@@ -14,7 +14,7 @@ from .output import emit, note, plain_number, table
 if TYPE_CHECKING:
     from ..analysis.results import Run
 
-LOGGED = ("behaviour", "return_range", "visits")
+LOGGED = ("behaviour", "return_range", "visits", "judge")
 """Options about logged people."""
 
 EXAMPLES = """
@@ -125,6 +125,9 @@ Examples:
 @click.option("--no-support", is_flag=True, help="With --offline: which transitions are possible is not public.")
 @click.option("--return-range", type=(float, float), help="With --offline: of all steps together; returns are clipped.")
 @click.option("--visits", type=options.Visits(), help="With --offline: which of a user's are counted, as in a fit.")
+@click.option(
+    "--judge", type=float, metavar="SHARE", help="With --offline: of users who judge the policy, as in a fit."
+)
 @click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
 @click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")
 @click.option("--again", type=click.Path(file_okay=False), help="Run what this folder holds again, to the same digits.")
@@ -160,7 +163,7 @@ def command(
     elif arguments["no_support"] or any(arguments[name] is not None for name in LOGGED):
         raise InvalidInput(
             "simulate-offline-flags",
-            "--behaviour, --no-support, --return-range and --visits are about logged people. Use them with --offline.",
+            "--behaviour, --no-support, --return-range, --visits and --judge are about logged people. Use them with --offline.",
         )
     else:
         study = grid.study_of({**arguments, "environment": environment}, compare)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ from ...mdp.adoption import (
     scores,
 )
 from ...mechanisms.noise import NoiseSource
-from ...privacy import Act, Guarantee, Schedule, compose, rho_of
+from ...privacy import Act, Certificate, Guarantee, Promise, Schedule, compose, rho_of, true_guarantee
 from ...protocol.design import AUTO, Design, Request
 from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, TESTS, WEIGHT, JudgedQuestion, JudgedRelease
 from ...protocol.releases import CountRelease
@@ -165,6 +165,17 @@ class JudgePlan:
     def acts(self) -> list[Act]:
         """The acts of privacy towards judging people."""
         return [design.act for design in (self.designs or {}).values()]
+
+    def certified(self, certificate: Certificate, acts: Sequence[Act], promise: Guarantee) -> Certificate:
+        """The certificate of all that is asked. acts: those towards who is counted; each person is in one of the two groups."""
+        if self.designs is None:
+            return certificate.assuming([self.remark])
+        told = tuple({**act.describe(), "release": SAID[name]} for name, act in zip(SAID, self.acts, strict=True))
+        counted = rho_of(compose([act.loss for act in acts])) or 0.0
+        larger = self.acts if self.cost > counted else acts
+        true = Promise(true_guarantee(compose([act.loss for act in larger]), promise))
+        apart = replace(certificate, promises=(true,), mechanisms=(*certificate.mechanisms, *told))
+        return apart.assuming([self.remark])
 
     def noise(self, part: str) -> float:
         """The standard deviation of the noise in the first number of a part, in shares of its clip."""

@@ -23,7 +23,7 @@ from ...learning.learners.vapvi import Vapvi
 from ...mdp import PER_STEP
 from ...mdp.memory import COUNTS, SUMS, check_memory
 from ...mechanisms.noise import NoiseSource, release_noise, require_secure
-from ...privacy import Certificate, Guarantee, Promise, Schedule, compose, true_guarantee
+from ...privacy import Certificate, Guarantee, Schedule
 from ...protocol.design import AUTO, TIGHT
 from ...protocol.papers import pools
 from ...protocol.trusts.budgets import ALL, visits_for
@@ -31,7 +31,7 @@ from ...protocol.trusts.central import GAUSSIAN, require_central
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
-from .adopting import JUDGED, SAID, Inquiry, JudgePlan
+from .adopting import JUDGED, Inquiry, JudgePlan
 from .budget import Account, account_of
 from .choices import LINEAR, FitChoices
 from .engines import Engine, Progress, count
@@ -218,11 +218,7 @@ class Order:
         certificate = self.plan.certificate(drawn_by)
         if self.judge is None:
             return certificate
-        told = tuple({**act.describe(), "release": SAID[part]} for part, act in zip(SAID, self.judge.acts, strict=True))
-        acts = self.judge.acts if self.judge.cost > self.plan.cost else self.plan.acts
-        true = Promise(true_guarantee(compose([act.loss for act in acts]), self.plan.promise))
-        apart = dataclasses.replace(certificate, promises=(true,), mechanisms=(*certificate.mechanisms, *told))
-        return apart.assuming([self.judge.remark])
+        return self.judge.certified(certificate, self.plan.acts, self.plan.promise)
 
 
 def prepare(
@@ -237,10 +233,10 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     require_central(choices.privacy)
     data, learner, plan = planned(data, choices)
     account = account_of(data, choices.ledger, choices.budget)
-    return Order(data, choices, plan, learner, account, judge=_judge_plan(data, choices, plan))
+    return Order(data, choices, plan, learner, account, judge=judge_plan(data, choices, plan))
 
 
-def _judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan) -> JudgePlan | None:
+def judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan) -> JudgePlan | None:
     """What is asked of those who judge, if any do: for the same promise as is made to those who are counted."""
     if not choices.judge:
         if data.floor is not None and data.knowledge.spec.horizon > 1:

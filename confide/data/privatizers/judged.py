@@ -40,10 +40,16 @@ class JudgedBook:
     def take_numbers(self, numbers: NDArray[np.float64], uniforms: NDArray[np.float64] | None = None) -> None:
         """Count people by their octaves, or by shares of a clip, which are rounded by the operating system's randomness."""
         if uniforms is None:
-            words = np.frombuffer(os.urandom(8 * numbers.size), dtype=np.uint64).reshape(numbers.shape)
-            uniforms = np.asarray((words >> np.uint64(11)) * 2.0**-53)
+            uniforms = self._uniforms(numbers.shape)
         question = JUDGED.question_of(self.design)
         self.take_sum(Total(question.units(numbers, uniforms), len(numbers)))
+
+    def _uniforms(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """By the operating system's randomness, or, of simulated people, by noise that can be replayed."""
+        if not self.noise.secure:
+            return np.asarray(self.noise.integers(1 << 53, shape) * 2.0**-53)
+        words = np.frombuffer(os.urandom(8 * math.prod(shape)), dtype=np.uint64).reshape(shape)
+        return np.asarray((words >> np.uint64(11)) * 2.0**-53)
 
     def _held(self) -> NDArray[np.int64]:
         if self._sums is None:

@@ -17,17 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
+from ...analysis.fitting.adopting import Inquiry, JudgePlan
 from ...analysis.fitting.choices import FitChoices
-from ...analysis.fitting.findings import first_states
-from ...analysis.fitting.fit import planned_counts
+from ...analysis.fitting.engines import Engine, count
+from ...analysis.fitting.findings import first_states, in_people_units, judgement
+from ...analysis.fitting.fit import judge_plan, planned_counts
 from ...analysis.fitting.learning import learn, make_learner
 from ...analysis.fitting.plan import COUNTS, RETURNS, CountPlan, together_read
-from ...data.statistics.counting import DatasetCounts
+from ...data.statistics.counting import DatasetCounts, Judging
+from ...data.trajectories import read
 from ...errors import InvalidInput
 from ...learning.learners.apvi import Apvi, OfflinePlan
 from ...learning.planning.estimates import Estimate
 from ...learning.planning.evaluation import optimal, policy_value
 from ...mdp import Model, Policy
+from ...mdp.adoption import Episodes
 from ...mdp.knowledge import Knowledge
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Certificate, Guarantee, NoPrivacy, Schedule
@@ -36,23 +40,26 @@ from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.returns import RETURNS as RETURNS_KIND
 from ...protocol.papers import AUTHORS
 from ...protocol.releases import CountRelease
-from ...protocol.trusts.budgets import ALL, unwalked
+from ...protocol.trusts.budgets import ALL, MOST_WALKED, unwalked
 from ...protocol.trusts.central import require_central
 from ...validation import Json
 from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
 from ..environments.registry import resolve
-from .offline_log import SimulatedLog, simulated_data
+from .offline_log import SimulatedLog, draw_records, simulated_data
 from .setting import as_printed
 from .streams import spawn, streams
 
 
 class OfflineEvaluation(NamedTuple):
-    """What a release alone says of a learned policy: its value, its gain, and the share of states where practice is kept."""
+    """What a release alone says of a learned policy: its value, its gain, and the share of states where practice is kept. judged:
+    what those who judge say, if any do.
+    """
 
     value: Estimate
     gain: Estimate
     practice_share: float
+    judged: dict[str, Json] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +108,8 @@ class OfflineRun:
                 "gain_over_practice": [[estimate.value, estimate.low, estimate.high] for estimate in self.gains],
                 "practice_kept": float(np.mean([evaluation.practice_share for evaluation in self.evaluations])),
             }
+        if any(evaluation.judged is not None for evaluation in self.evaluations):
+            document["judged"] = [evaluation.judged for evaluation in self.evaluations]
         return {**document, "seconds": self.seconds, "certificate": self.certificate.as_json()}
 
 
@@ -119,6 +128,7 @@ class OfflineSetting:
     users: int
     scale: float | None = None
     remarks: tuple[str, ...] = ()
+    judge: JudgePlan | None = None
 
     @property
     def model(self) -> Model:
@@ -143,15 +153,40 @@ class OfflineSetting:
 
     def certificate(self) -> Certificate:
         """The certificate of all that is asked, for replayable noise."""
-        return self.plan.certificate("replayable").assuming(self.remarks)
+        certificate = self.plan.certificate("replayable")
+        if self.judge is not None:
+            certificate = self.judge.certified(certificate, self.plan.acts, self.plan.promise)
+        return certificate.assuming(self.remarks)
 
     def counted(self, rng: np.random.Generator) -> DatasetCounts:
-        """What a curator would have counted of people who are drawn."""
+        """What a curator would have counted of people who are drawn, and the steps of those who judge, if any do."""
+        if self.judge is not None:
+            return self._counted_apart(self.judge, rng)
         returns = self.plan.designs.get(RETURNS)
         log = SimulatedLog(self.model, self.behaviour, self.knowledge.rewards is not None)
         return log.counted(
             self.plan.question, None if returns is None else RETURNS_KIND.question_of(returns), self.users, rng
         )
+
+    def _counted_apart(self, judge: JudgePlan, rng: np.random.Generator) -> DatasetCounts:
+        """The same by records of everybody, which a fit's own engine counts; the first people judge: all are drawn alike."""
+        knowledge, spec = self.knowledge, self.model.spec
+        records = draw_records(self.model, self.behaviour, self.users, rng)
+        judges = round(judge.share * self.users)
+        cut = judges * spec.horizon
+        state, action, reward = (records[name][:cut] for name in ("state", "action", "reward"))
+        if knowledge.rewards is not None:
+            step = np.arange(cut) % spec.horizon
+            reward = knowledge.rewards[np.minimum(step, len(knowledge.rewards) - 1), state, action]
+            del records["reward"]
+        episodes = Episodes(np.arange(judges + 1) * spec.horizon, state, action, reward, np.empty(0))
+        sizes: dict[str, Any] = {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon}
+        table = knowledge.rewards if spec.layers > 1 or knowledge.rewards is None else knowledge.rewards[0]
+        declared: dict[str, Any] = {"model": spec.dynamics, "rewards": table, "initial": knowledge.initial}
+        rest = {name: column[cut:] for name, column in records.items()}
+        data = read(rest, **sizes, **declared, support=knowledge.support, fixed_length=True)
+        counting = count(data, self.plan.question, Engine(workers=1), judging=Judging(0.0, judge.previous))
+        return replace(counting.checked(), judging=episodes)
 
     def released(self, counted: DatasetCounts, noise: NoiseSource) -> dict[str, Any]:
         """The releases of a fit about what was counted, by name."""
@@ -176,7 +211,23 @@ class OfflineSetting:
 
     def learned(self, root: np.random.SeedSequence) -> OfflinePlan:
         """The policy that the learner makes of a log that is drawn and released."""
-        return self.learn(self.releases(root))
+        return self.judged(root)[0]
+
+    def judged(self, root: np.random.SeedSequence) -> tuple[OfflinePlan, dict[str, Any] | None]:
+        """The same, with what those who judge say of it, if any do: `judged`, `alarms` and `recommended`."""
+        luck = streams(root)
+        counted = self.counted(luck.world)
+        releases = self.released(counted, luck.replayable)
+        plan = self.learn(releases)
+        if self.judge is None or counted.judging is None:
+            return plan, None
+        inquiry = Inquiry(self.judge, counted.judging, luck.replayable, releases, simulated=True)
+        plan = inquiry.taken(plan)
+        if plan.evidence is None:
+            return plan, None
+        in_units = in_people_units((0.0, 1.0), self.model.horizon)
+        said = inquiry(plan, judgement(plan.evidence, plan, in_units), in_units)
+        return plan, {name: said[name] for name in ("judged", "alarms", "recommended")}
 
 
 def prepare_offline(
@@ -200,7 +251,7 @@ def prepare_offline(
 
     support: whether possible transitions are public; by default they are, but under `paper`. calibration: `sound` has a true
     error radius, `paper` the printed one. visits: as in a fit; beyond ten million people `auto` counts all. return_range: returns
-    are clipped to it. Other choices are those of a fit: `mechanism`, `reward_centre`, and the learner's options.
+    are clipped to it. Other choices are those of a fit: `mechanism`, `reward_centre`, `judge`, and the learner's options.
     """
     if learner != "apvi":
         raise InvalidInput(
@@ -222,14 +273,21 @@ def prepare_offline(
     promise = NoPrivacy() if privacy is None or not privacy.private else require_central(privacy)
     users = validation.integer("episodes", episodes, 1, 10**12)
     words = {"visits": visits, "calibration": calibration, "scale": bonus_scale, **choices}
-    chosen, once = FitChoices.of(learner, promise, **words), Schedule.batches(users, 1)
+    chosen = FitChoices.of(learner, promise, **words)
+    once = Schedule.batches(users - round(chosen.judge * users), 1)
     algorithm: Any = make_learner(learner, knowledge, dict(chosen.options), calibration)
     data = simulated_data(knowledge, return_range)
     plan = planned_counts(data, chosen, algorithm, once)
     remarks = unwalked(plan.question, visits, users)
     if remarks:
         plan = planned_counts(data, replace(chosen, visits=ALL), algorithm, once)
-    return OfflineSetting(world, practice_of(world, behaviour), algorithm, plan, users, bonus_scale, remarks)
+    judge = judge_plan(data, chosen, plan)
+    if judge is not None and users > MOST_WALKED:
+        raise InvalidInput(
+            "judge-too-many-simulated",
+            f"Those who judge are walked one by one, at most {MOST_WALKED:,} people. Got {users:,}. Leave --judge out.",
+        )
+    return OfflineSetting(world, practice_of(world, behaviour), algorithm, plan, users, bonus_scale, remarks, judge)
 
 
 def simulate_offline(
@@ -245,7 +303,8 @@ def simulate_offline(
     """Log `episodes` people, release once, learn; `seeds` times over. `choices` go to `prepare_offline`."""
     setting = prepare_offline(environment, privacy, episodes, **choices)
     model, started = setting.model, time.perf_counter()
-    plans = [setting.learned(root) for root in spawn(seed, validation.integer("seeds", seeds, 1))]
+    judged = [setting.judged(root) for root in spawn(seed, validation.integer("seeds", seeds, 1))]
+    plans = [plan for plan, _ in judged]
     usual = setting.behaviour.probabilities
     best = optimal(model)[1][0]
     return OfflineRun(
@@ -262,8 +321,9 @@ def simulate_offline(
                 plan.evidence.evaluate(plan.extended, confidence),
                 plan.evidence.compare(plan.extended, confidence),
                 float(plan.kept.mean()),
+                said,
             )
-            for plan in plans
+            for plan, said in judged
             if plan.evidence is not None
         ),
     )

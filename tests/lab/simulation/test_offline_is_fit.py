@@ -16,7 +16,7 @@ from confide.data.statistics.counting import DatasetCounts
 from confide.data.trajectories import read
 from confide.errors import InvalidInput
 from confide.lab.environments import linear_mdp, make
-from confide.lab.simulation.offline import known_model, practice_of, prepare_offline
+from confide.lab.simulation.offline import known_model, practice_of, prepare_offline, simulate_offline
 from confide.lab.simulation.offline_linear import simulate_linear
 from confide.lab.simulation.offline_log import SimulatedLog, draw_records
 from confide.lab.simulation.streams import spawn, streams
@@ -165,3 +165,18 @@ def test_what_papers_do_not_ask_is_refused(tmp_path: Any) -> None:
         prepare_offline(WORLD, PROMISE, 100, calibration="sound", visits=12)
     with pytest.raises(InvalidInput):
         prepare_offline(WORLD, PROMISE, 100, calibration="sound", known_rewards=False, reward_centre=0.1)
+
+
+def test_people_who_judge_are_walked_and_replayed() -> None:
+    """The same seed says the same; the certificate is that of a fit with as many who judge, and their releases cost no more."""
+    runs = [simulate_offline("clinic", PROMISE, 3000, 1, judge=0.3).as_json() for _ in range(2)]
+    assert runs[0]["judged"] == runs[1]["judged"] and runs[0]["value"] == runs[1]["value"]
+    (said,) = runs[0]["judged"]  # type: ignore[misc]
+    assert said["judged"]["sure"] and said["judged"]["people"] == 900 and said["alarms"] == []
+    setting = prepare_offline("clinic", PROMISE, 3000, judge=0.3)
+    rho = setting.certificate().guarantee.rho
+    assert rho is not None and rho <= 1.0 + 1e-12 and "judge instead" in str(setting.certificate())
+    exact = simulate_offline("clinic", None, 3000, 1, judge=0.3).as_json()
+    assert exact["judged"][0]["judged"]["sure"]  # type: ignore[index,call-overload]
+    with pytest.raises(InvalidInput):
+        prepare_offline("clinic", PROMISE, 10**8, judge=0.3)
