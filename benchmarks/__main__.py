@@ -173,9 +173,9 @@ def main() -> int:
     rows: list[BenchmarkRow] = []
     parts: tuple[Callable[[], list[BenchmarkRow]], ...] = (noise, loops, batched, mixtures)
     if "service" in sys.argv[1:]:
-        from benchmarks.service import collectors, service
+        from benchmarks.service import admission, collectors, service
 
-        parts = (service, collectors)
+        parts = (service, admission, collectors)
     for part in parts:
         rows += part()
         print(f"benchmarks: {part.__name__} done", file=sys.stderr)

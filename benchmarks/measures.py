@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from confide.mdp import Spec
 from confide.protocol.releases import Report
 from confide.service.contract import Contract, Letter
+from confide.service.contract.blind_rsa import PrivateKey
+from confide.service.contract.tokens import TokenRequest
 
 SPEC = Spec(10, 4, 20)
 TICK = os.sysconf("SC_CLK_TCK")
@@ -39,13 +42,22 @@ def resident(pid: int) -> float:
     return 0.0
 
 
-def letters(contract: Contract, many: int, start: int) -> list[bytes]:
-    """Letters such as devices send: bits at random."""
+def tokens(contract: Contract, key: PrivateKey, many: int) -> list[bytes]:
+    """Tokens of a contract, as its issuer signs them."""
+    checker = contract.tokens
+    assert checker is not None
+    requests = [TokenRequest.new(checker) for _ in range(many)]
+    return [request.token(checker, key.sign(request.blinded(checker))) for request in requests]
+
+
+def letters(contract: Contract, many: int, start: int, with_tokens: Sequence[bytes] = ()) -> list[bytes]:
+    """Letters such as devices send: bits at random. With a token each has the id that follows from it."""
     design, rng = contract.design, np.random.default_rng(start)
     question = design.question
     made = []
     for _ in range(many):
         cells = (rng.random(question.width) < 0.3).astype(np.int64)
         report = Report(design.digest, question.digest, cells).to_bytes(design)
-        made.append(Letter(os.urandom(16), contract.digest, 1, report).to_bytes())
+        token = with_tokens[len(made)] if with_tokens else b""
+        made.append(Letter(token[:16] or os.urandom(16), contract.digest, 1, report).to_bytes() + token)
     return made

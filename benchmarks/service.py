@@ -6,6 +6,7 @@ moments of the same load; the load generator is not counted. Each figure is the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -17,17 +18,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measures import SPEC, cpu, letters, resident
+from benchmarks.measures import SPEC, cpu, letters, resident, tokens
+from confide.lab.staging.admission import make_admitting
 from confide.lab.staging.processes import Process
-from confide.privacy import Local, Schedule
+from confide.privacy import Joint, Local, Schedule
 from confide.service.collector.founding import make_service
 from confide.service.contract.encoding import from_base64
 from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.tokens import MEDIA_TYPE as TOKEN_TYPE
 from confide.service.device.transport import Transport, Unreachable
+from confide.service.issuer.folder import IssuerFolder
 from tools.chaos import free_port
 from tools.postgres import new_database, server
 
 REPORTS, WORKERS, TURNS = 2000, 48, 3
+ADMITTED = 500
+"""Reports and tickets with tokens, in a turn: to sign and blind a token takes longer than to spend it."""
 POLICIES = 5000
 MOST_POLICY = 150e-6
 """CPU seconds that a policy may cost whoever serves it."""
@@ -36,14 +42,15 @@ UNLIMITED = ("--rate", "1e9")
 BenchmarkRow = dict[str, Any]
 
 
-def load(urls: list[str], bodies: list[bytes]) -> None:
+def load(urls: list[str], bodies: list[bytes], path: str = "/v1/reports") -> None:
     """Send them all, some at a time, to one server after the other, each until it is counted."""
     transports = [Transport(url, 30.0, keep=True) for url in urls]
+    media_type = MEDIA_TYPE if path == "/v1/reports" else TOKEN_TYPE
 
     def send(number: int) -> None:
         until = time.monotonic() + 60
         while True:
-            answer = transports[number % len(urls)].post("/v1/reports", bodies[number], MEDIA_TYPE)
+            answer = transports[number % len(urls)].post(path, bodies[number], media_type)
             if answer.wait is None or time.monotonic() > until:
                 break
             time.sleep(answer.wait)  # a limit is met by waiting as long as it says
@@ -56,10 +63,16 @@ def load(urls: list[str], bodies: list[bytes]) -> None:
         transport.close()
 
 
-def cost(pids: list[int], urls: list[str], bodies: list[bytes], settled: Callable[[], bool] = lambda: True) -> float:
+def cost(
+    pids: list[int],
+    urls: list[str],
+    bodies: list[bytes],
+    settled: Callable[[], bool] = lambda: True,
+    path: str = "/v1/reports",
+) -> float:
     """CPU seconds a report; `settled` says when what it set off is done."""
     before = sum(map(cpu, pids))
-    load(urls, bodies)
+    load(urls, bodies, path)
     until = time.monotonic() + 60
     while not settled() and time.monotonic() < until:
         time.sleep(0.05)
@@ -135,6 +148,54 @@ def service() -> list[BenchmarkRow]:
     rows.append({"name": "a policy, from memory", "ratio": ratio, "goal": 1.0, "ok": ratio <= 1})
     rows[-1]["seconds"] = {"confide": policy, "most": MOST_POLICY}
     return rows
+
+
+def admission() -> list[BenchmarkRow]:
+    """A report and a ticket with a token of an issuer, against one without."""
+    people, best = 10**5, dict[str, float]()
+    between = {"window": 60.0, "schedule": Schedule.batches(people, 2)}
+    kinds = {
+        "report": (Local(1.0), {"mechanism": "unary", "schedule": Schedule.batches(people, 1)}, "/v1/reports"),
+        "ticket": (Joint(1.0, 1e-6), between, "/v1/tickets"),
+    }
+    with tempfile.TemporaryDirectory(prefix="confide-bench-") as name, contextlib.ExitStack() as held:
+        for kind, (promise, choices, path) in kinds.items():
+            served = {}
+            for word, made in (("open", make_service), ("token", make_admitting)):
+                place = Path(name) / f"{kind}-{word}"
+                folder = made(place, spec=SPEC, promise=promise, people=people, **choices)  # type: ignore[operator]
+                process, url = _serving(folder.path, kind, held)
+                served[word] = (folder, process, url)
+            for turn in range(TURNS + 1):
+                for word, (folder, process, url) in served.items():
+                    contract = folder.contract()
+                    key = IssuerFolder(folder.issuer_path).key() if word == "token" else None
+                    shown = [] if key is None else tokens(contract, key, ADMITTED)
+                    tickets = shown or [b""] * ADMITTED
+                    bodies = letters(contract, ADMITTED, turn, shown) if kind == "report" else tickets
+                    spent = cost([process.pid], [url], bodies, path=path)
+                    if turn:
+                        best[f"{kind} {word}"] = min(best.get(f"{kind} {word}", spent), spent)
+    rows = [_row("a report with a token", best["report token"], best["report open"], 1.1)]
+    rows.append(_row("a ticket with a token", best["ticket token"], best["ticket open"], 2.0))
+    for row in rows:
+        row["seconds"]["open"] = row["seconds"].pop("bare")
+    return rows
+
+
+def _serving(path: Path, kind: str, held: contextlib.ExitStack) -> tuple[Process, str]:
+    """The process that takes reports or issues tickets, and its address; ended with `held`. Tickets are a curator's, who waits for
+    a collector to open a round."""
+    if kind == "report":
+        process = Process(path, options=(*UNLIMITED, "--issuer", "http://127.0.0.1:9")).start(120)
+        held.callback(process.stop)
+        return process, process.url
+    curator = Process(path, command="curate", options=UNLIMITED).start(120)
+    held.callback(curator.stop)
+    options = (*UNLIMITED, "--curator", curator.url, "--issuer", "http://127.0.0.1:9")
+    collector = Process(path, options=options).start(120)
+    held.callback(collector.stop)
+    return curator, curator.url
 
 
 def collectors() -> list[BenchmarkRow]:

@@ -249,7 +249,7 @@ def check_composed(python: Path, place: Path, profile: str, monkeypatch: pytest.
     subprocess.run([str(python), "-P", "-m", "confide", *words], check=True, cwd=place, capture_output=True)
     names = [name for name, made in SERVERS.items() if made["profiles"] == [profile]]
     names.sort(key=lambda name: SERVERS[name]["command"][0] == "serve")  # whom the collector asks comes first
-    with server(place) as address:
+    with server() as address:
         composed = Composed(python, place, new_database(address), monkeypatch)
         processes = []
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -35,10 +36,16 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def server(folder: Path) -> Iterator[str]:
-    """The address of a server."""
-    with running(folder) as database:
-        yield database.address
+def server(folder: Path | None = None) -> Iterator[str]:
+    """The address of a server. folder: where its files are, by default in one of their own.
+
+    A server is another user where root tests, so every folder above its files must be open to it. Those of pytest are not for long:
+    each session that starts closes the folder above all of them to everybody else, and a server in it fails then.
+    """
+    with contextlib.ExitStack() as held:
+        if folder is None:
+            folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="confide-postgres-")))
+        yield held.enter_context(running(folder)).address
 
 
 @contextlib.contextmanager

@@ -29,6 +29,8 @@ TRIES = 5
 """How often two databases are copied until their copies are of one moment."""
 DATABASE = "database.db"
 """The copy of a Postgres database in a backup."""
+ISSUER, ISSUER_DATABASE = "issuer", "issuer.db"
+"""The issuer's folder in a backup, and the file that knows who has a token."""
 TABLES = (collector_schema.TABLES, intermediary_schema.TABLES)
 _KEPT = ("contract.json", "key", "token", *(f"{role}.{what}" for role in ROLES for what in ("key", "token")))
 
@@ -66,7 +68,22 @@ def backup(folder: Folder, target: Path, database: str | None = None) -> dict[st
             for beside in place.glob(f"{DATABASE}-*"):
                 beside.unlink()
         found = _write_heads(Folder(place), contract, copied)
-    return {"backup": str(target), "contract": contract.pin, **found}
+        issued = _copy_issuer(folder.issuer_path, place / ISSUER)
+    return {"backup": str(target), "contract": contract.pin, **found, "issuer": issued}
+
+
+def _copy_issuer(source: Path, target: Path) -> bool:
+    """Copy the folder of the issuer that was made beside a service, if it is still there; whether it is. Without its key nobody
+    gets a token any more; its database knows who has one."""
+    if not source.is_dir():
+        return False
+    with _appearing(target) as place:
+        for path in source.iterdir():
+            if path.name == ISSUER_DATABASE:
+                backups.copy_file(path, place / path.name)
+            elif path.is_file() and not path.name.startswith((ISSUER_DATABASE, "lock")):
+                write_whole(place / path.name, path.read_bytes())
+    return True
 
 
 def _agree(folder: Folder, contract: Contract) -> bool:
@@ -151,7 +168,9 @@ def restore(copy: Folder, folder: Folder, database: str | None = None, seen: str
                 before.dispose()
                 after.dispose()
         kept = _replace(copy, folder)
-    return {"folder": str(folder.path), "round": number, "compared": seen or kept, "kept": kept}
+        # An issuer that is still there knows of more tokens than its copy: it stays.
+        issuer = not folder.issuer_path.exists() and _copy_issuer(copy.path / ISSUER, folder.issuer_path)
+    return {"folder": str(folder.path), "round": number, "compared": seen or kept, "kept": kept, "issuer": issuer}
 
 
 def _head(folder: Folder, contract: Contract) -> SignedHead | None:

@@ -18,7 +18,11 @@ from . import options
 @click.option("--shuffler", help="shuffle: the address of the shuffler.")
 @click.option("--issuer", help="The address of the issuer of tokens; by default the one beside FOLDER is started.")
 @click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="A page about the service, at /.")
-@click.option("--demo-page", is_flag=True, help="A game at /demo, to see a device at work; for trying out.")
+@click.option(
+    "--demo-page",
+    is_flag=True,
+    help="A game at /demo, to see a device at work; the issuer then admits anyone, as guests: for trying out.",
+)
 def command(
     folder: str,
     database: str | None,

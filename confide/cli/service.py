@@ -380,7 +380,8 @@ _ROLE = click.option(
 @_DATABASE
 @_JSON
 def backup(folder: str, target: str, database: str | None, as_json: bool) -> None:
-    """Copy the service in FOLDER, with keys and database, to the new folder TARGET, while it is served. TARGET is secret."""
+    """Copy the service in FOLDER, with keys and database, and the issuer beside it, to the new folder TARGET, while it is served.
+    TARGET is secret."""
     from ..service.contract.folder import Folder
     from . import kit
 
@@ -406,6 +407,8 @@ def restore(copy: str, folder: str, seen: str | None, database: str | None, as_j
         note(
             "confide: nothing was there to compare with. If devices saw a later round they refuse this one: give --seen."
         )
+    if results["issuer"]:
+        note("confide: the issuer was restored too. Users who took a token since the backup can take another.")
 
 
 @command.command("pause")

@@ -13,10 +13,15 @@ import pytest
 
 from confide import cli
 from confide.cli import kit
+from confide.lab.staging.admission import make_admitting
 from confide.lab.staging.checking import check_folder
+from confide.mdp import Spec
+from confide.privacy import Local, Schedule
 from confide.service.contract.folder import Folder
 from confide.service.contract.letters import MEDIA_TYPE
 from confide.service.http.serving import exclusive_lock
+from confide.service.issuer.folder import IssuerFolder
+from confide.service.issuer.store import IssuedStore
 from tests.service.collector.services import Service, folder_of, running
 from tests.service.contract.example import contract, design, letter
 from tools.postgres import new_database, server
@@ -172,8 +177,7 @@ def test_no_password_on_a_command_line(
 @pytest.mark.postgres
 def test_a_backup_of_postgres_goes_into_an_empty_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = folder_of(tmp_path / "tea", MADE)
-    (tmp_path / "server").mkdir()
-    with server(tmp_path / "server") as address:
+    with server() as address:
         first, second = new_database(address), new_database(address)
         with running(folder, first) as service:
             fill(service, range(10), 2)
@@ -186,3 +190,29 @@ def test_a_backup_of_postgres_goes_into_an_empty_one(tmp_path: Path, capsys: pyt
         run(capsys, "restore", str(tmp_path / "copy"), str(folder.path), "--database", second)
         with running(folder, second) as service:
             assert service.collector.store.tally().people == 11 and service.send(letter(MADE, 10)) == 200
+
+
+def test_the_issuer_is_in_the_backup_and_a_newer_one_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without its key nobody gets a token again; and an older list of who has one would give some a second."""
+    choices = {"spec": Spec(3, 2, 4), "promise": Local(4.0), "people": 40}
+    folder = make_admitting(tmp_path / "tea", schedule=Schedule.batches(40, 2), **choices)
+    issuer = IssuerFolder(folder.issuer_path)
+    store = IssuedStore(issuer.database, b"secret")
+    store.prepare()
+    assert store.grant(b"tea", "ann", b"blinded")
+    with running(folder):
+        made = run(capsys, "backup", str(folder.path), str(tmp_path / "copy"))
+    assert made["issuer"] and all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "copy" / "issuer").iterdir())
+    assert store.grant(b"tea", "bob", b"another")
+    store.close()
+    assert run(capsys, "restore", str(tmp_path / "copy"), str(folder.path))["issuer"] is False
+    stayed = IssuedStore(issuer.database, b"secret")
+    assert not stayed.grant(b"tea", "bob", b"a second")
+    stayed.close()
+    key = issuer.key_file.read_bytes()
+    shutil.rmtree(issuer.path)
+    assert run(capsys, "restore", str(tmp_path / "copy"), str(folder.path))["issuer"] is True
+    assert issuer.key_file.read_bytes() == key and issuer.path.stat().st_mode & 0o077 == 0
+    again = IssuedStore(issuer.database, b"secret")
+    assert not again.grant(b"tea", "ann", b"a second")
+    again.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from .app import Collector
 
     Pages = Callable[[Collector], Sequence[BaseRoute]]
+
+GUESTS = "The demo page admits guests: anyone may take any number of tokens. For trying out only."
 
 
 def check_wall() -> None:
@@ -63,6 +66,8 @@ def serve(
             intermediary = child.start()
         if issuer is None and needs_issuer(folder):
             issuing = ChildProcess("issue", folder.issuer_path, None, *(["--guests"] if guests else []))
+            if guests:
+                logging.getLogger("confide.collector").warning("guests", extra={"details": {"text": GUESTS}})
             issuer = issuing.start()
         rate = RATE if endpoint.rate is None else endpoint.rate
         collector = Collector(folder, database, rate, intermediary, issuer)

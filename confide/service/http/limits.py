@@ -1,14 +1,18 @@
-"""How many letters a second one address may send. Addresses are held in memory while they send, and nowhere else."""
+"""How many letters a second one address may send, and how many places of an open batch it may have. Addresses are held in memory
+while they send, and nowhere else."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 RATE = 1000.0
 """Letters a second from one address, by default: many people may share one."""
 MOST_ADDRESSES = 1 << 16
+SHARE, LEAST = 0.1, 20
+"""The share of a batch's places that one address may take where the contract names no issuer, and how many it may take at least."""
+THIS_MACHINE = ("127.0.0.1", "::1")
 
 
 class Limit:
@@ -38,6 +42,28 @@ class Limit:
         if len(self._left) > self._most:
             self._left.popitem(last=False)
         return allowed
+
+
+class Places:
+    """At most a share of a batch's places for each address, where nothing but its address tells one client from another.
+
+    Addresses of this machine are not limited: whoever rehearses comes from there, and a proxy that says nothing of clients.
+    """
+
+    def __init__(self, share: float = SHARE, least: int = LEAST) -> None:
+        self._share, self._least = share, least
+        self.batch, self._taken = 1, Counter[str]()
+
+    def allows(self, address: str, tickets: int) -> bool:
+        """Whether this address may take one more place in the open batch of so many tickets."""
+        most = max(self._least, int(self._share * tickets))
+        return address.startswith(THIS_MACHINE) or self._taken[network(address)] < most
+
+    def take(self, address: str, batch: int) -> None:
+        """Note a place in a batch. Those of earlier batches are forgotten."""
+        if batch != self.batch:
+            self.batch, self._taken = batch, Counter()
+        self._taken[network(address)] += 1
 
 
 def network(address: str) -> str:

@@ -40,7 +40,7 @@ from ..http.application import (
     web_application,
 )
 from ..http.group_commit import Busy, GroupCommitter
-from ..http.limits import RATE, Limit
+from ..http.limits import RATE, Limit, Places
 from ..http.openapi import BYTES, JSON, METRICS
 from ..http.problems import RETRY, Refused
 from ..http.serving import Ending
@@ -103,7 +103,7 @@ class IntermediaryServer:
         self._closer, self._keeper = BatchCloser(manager), LeaseKeeper(manager)
         self.ending = Ending()
         self._pause = Pause(manager.folder.path)
-        self._limit = Limit(rate)
+        self._limit, self._places = Limit(rate), Places()
         self._inside: Counter[str] = Counter()
         self._longest = FORM.size + manager.open_batches.longest
         self._openapi = json.dumps(document(self.role, self._longest, manager.contract.tokens is not None)).encode()
@@ -133,6 +133,10 @@ class IntermediaryServer:
         if not (self.manager.confirmed or self.manager.ended):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
         nonce = await self._nonce(request)
+        client = "" if request.client is None else request.client.host
+        if nonce is None and not self._places.allows(client, self.manager.contract.tickets(self._places.batch)):
+            text = "Your address has its share of the places of this batch. Come again when it is closed."
+            raise Refused("rate", "tickets-of-one-address", text, RETRY)
         try:
             ticket = await self._tickets.outcome(nonce)
         except Busy:
@@ -145,6 +149,7 @@ class IntermediaryServer:
             ) from None
         if ticket is None:
             raise Refused("ended", "tickets-used-up", "All tickets were issued.")
+        self._places.take(client, ticket.batch)
         answer = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
         return self._json({**answer, "epoch": self.manager.epoch}, 201)
 

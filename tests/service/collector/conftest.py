@@ -12,9 +12,9 @@ from tools.postgres import new_database, server
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of a server."""
-    with server(tmp_path_factory.mktemp("postgres")) as address:
+    with server() as address:
         yield address
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confide.service.http.limits import Limit, network
+from confide.service.http.limits import Limit, Places, network
 
 
 def test_each_address_has_a_second_s_worth_and_then_its_rate() -> None:
@@ -35,3 +35,27 @@ def test_one_network_is_one_address() -> None:
     assert network("fe80::1%eth0") == network("fe80::2")
     assert network("192.0.2.7") == "192.0.2.7" and network("::ffff:192.0.2.7") == "::ffff:192.0.2.7"
     assert network("not:an:address") == "not:an:address"
+
+
+def test_one_address_takes_a_tenth_of_a_batch_s_places() -> None:
+    places, batch = Places(), 400
+    greedy = [f"2001:db8::{number:x}" for number in range(1, 60)]  # one household's
+    taken = 0
+    for address in greedy:
+        if places.allows(address, batch):
+            places.take(address, 1)
+            taken += 1
+    assert taken == 40 and places.allows("192.0.2.1", batch)
+    places.take("192.0.2.1", 2)
+    assert places.allows(greedy[0], batch), "in the next batch it begins anew"
+
+
+def test_places_are_not_counted_in_small_batches_and_on_this_machine() -> None:
+    places = Places()
+    for _ in range(20):
+        assert places.allows("192.0.2.1", 50)
+        places.take("192.0.2.1", 1)
+    assert not places.allows("192.0.2.1", 50)
+    for _ in range(100):
+        assert places.allows("127.0.0.1", 50)
+        places.take("127.0.0.1", 1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .offices import SetClock, contract_of, joint_design, office_of
+from .services import serving
 
 
 def test_a_token_has_one_place_whenever_it_is_shown(tmp_path: Path) -> None:
@@ -32,3 +35,20 @@ def test_many_threads_with_one_token_take_one_place(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
         places = {ticket.to_bytes() for (ticket,) in pool.map(office.issue, [[b"x" * 32]] * 32) if ticket is not None}
     assert len(places) == 1
+
+
+def test_without_tokens_one_address_takes_no_more_than_its_share(tmp_path: Path) -> None:
+    made = contract_of(joint_design(100, 2))
+    with serving(tmp_path, made) as pair:
+        port = int(pair.url.rsplit(":", 1)[1])
+        assert [asked(port, "127.0.0.2") for _ in range(25)] == 20 * [201] + 5 * [429]
+        assert asked(port, "127.0.0.3") == 201, "there is room for others"
+        assert pair.doors.manager.store.desk().place == 21
+
+
+def asked(port: int, source: str) -> int:
+    """The answer to somebody at an address who asks for a ticket."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(source, 0))
+    with contextlib.closing(connection):
+        connection.request("POST", "/v1/tickets", b"", {"Content-Type": "application/octet-stream"})
+        return connection.getresponse().status
