@@ -44,7 +44,7 @@ class Limit:
         return allowed
 
 
-class Places:
+class TicketShare:
     """At most a share of a batch's places for each address, where nothing but its address tells one client from another.
 
     Addresses of this machine are not limited: whoever rehearses comes from there, and a proxy that says nothing of clients.

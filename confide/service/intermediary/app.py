@@ -40,7 +40,7 @@ from ..http.application import (
     web_application,
 )
 from ..http.group_commit import Busy, GroupCommitter
-from ..http.limits import RATE, Limit, Places
+from ..http.limits import RATE, Limit, TicketShare
 from ..http.openapi import BYTES, JSON, METRICS
 from ..http.problems import RETRY, Refused
 from ..http.serving import Ending
@@ -103,7 +103,7 @@ class IntermediaryServer:
         self._closer, self._keeper = BatchCloser(manager), LeaseKeeper(manager)
         self.ending = Ending()
         self._pause = Pause(manager.folder.path)
-        self._limit, self._places = Limit(rate), Places()
+        self._limit, self._places = Limit(rate), TicketShare()
         self._inside: Counter[str] = Counter()
         self._longest = FORM.size + manager.open_batches.longest
         self._openapi = json.dumps(document(self.role, self._longest, manager.contract.tokens is not None)).encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confide.service.http.limits import Limit, Places, network
+from confide.service.http.limits import Limit, TicketShare, network
 
 
 def test_each_address_has_a_second_s_worth_and_then_its_rate() -> None:
@@ -38,7 +38,7 @@ def test_one_network_is_one_address() -> None:
 
 
 def test_one_address_takes_a_tenth_of_a_batch_s_places() -> None:
-    places, batch = Places(), 400
+    places, batch = TicketShare(), 400
     greedy = [f"2001:db8::{number:x}" for number in range(1, 60)]  # one household's
     taken = 0
     for address in greedy:
@@ -51,7 +51,7 @@ def test_one_address_takes_a_tenth_of_a_batch_s_places() -> None:
 
 
 def test_places_are_not_counted_in_small_batches_and_on_this_machine() -> None:
-    places = Places()
+    places = TicketShare()
     for _ in range(20):
         assert places.allows("192.0.2.1", 50)
         places.take("192.0.2.1", 1)
