@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import InvalidInput
+from ...validation import Json
 from ..contract.contract import Contract, weaker
 from ..contract.folder import Folder
 from ..contract.heads import Head, SignedHead
@@ -56,7 +57,7 @@ def end(folder: Folder, database: str | None = None) -> dict[str, Any]:
     raise InvalidInput("rounds-being-closed", "Rounds are being closed at the moment. Try again.")
 
 
-def succeed(folder: Folder, following: Folder, database: str | None = None) -> dict[str, Any]:
+def succeed(folder: Folder, following: Folder, database: str | None = None) -> dict[str, Json]:
     """Name the contract that follows this one: signed heads name it from the next round on, and devices may join it when this
     one has ended."""
     contract, new = folder.contract(), following.contract()
@@ -82,7 +83,7 @@ def succeed(folder: Folder, following: Folder, database: str | None = None) -> d
     return {"contract": contract.pin, "successor": new.pin}
 
 
-def delete(folder: Folder, database: str | None = None) -> dict[str, Any]:
+def delete(folder: Folder, database: str | None = None) -> dict[str, Json]:
     """Delete a service that has ended or was never served: its tables, its key and its folder."""
     contract = folder.contract()
     with contextlib.ExitStack() as held:

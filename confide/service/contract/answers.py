@@ -8,7 +8,8 @@ and names the contract).
 from __future__ import annotations
 
 import json
-from typing import Any
+
+from ...validation import Json
 
 PROBLEM_TYPE = "application/problem+json"
 PROBLEM = "urn:confide:problem:"
@@ -23,7 +24,7 @@ nor `path`, `http` and `type`: then something else answered, or the request was 
 COUNTED, REFUSED, UNKNOWN = "counted", "refused", "unknown"
 
 
-def document_of(body: bytes) -> dict[str, Any]:
+def document_of(body: bytes) -> dict[str, Json]:
     """The JSON object of an answer; empty if it is none."""
     try:
         document = json.loads(body)

@@ -20,6 +20,7 @@ from ...privacy import ONCE
 from ...privacy.guarantee import LOCAL
 from ...protocol.design import PAPER, Design
 from ...protocol.kinds.counts import MIDDLE
+from ...validation import Json
 from .encoding import from_base64, to_base64
 from .intermediary import ROLES, Intermediary
 from .tokens import TokenChecker, TokenIssuer
@@ -50,11 +51,11 @@ _KEYS = {
 }
 
 
-def stated(design: Design) -> dict[str, Any]:
+def stated(design: Design) -> dict[str, Json]:
     """The fields of a contract that follow from its design; whoever reads a contract compares them."""
     spec, promise, schedule = design.question.spec, design.requested, design.schedule
     counts = getattr(design.question, "counts", None)
-    statements: dict[str, Any] = {
+    statements: dict[str, Json] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "trust": promise.trust,
         "promise": {
@@ -81,7 +82,7 @@ def stated(design: Design) -> dict[str, Any]:
     return statements
 
 
-def _counted_parts(counts: Any) -> dict[str, Any]:
+def _counted_parts(counts: Any) -> dict[str, Json]:
     if counts.centre != MIDDLE:
         raise InvalidInput(
             "contract-reward-centre",

@@ -9,6 +9,7 @@ from ... import validation
 from ...privacy.guarantee import JOINT, SHUFFLE
 from ...protocol.design import Design
 from ...protocol.trusts.mixing import BEYOND
+from ...validation import Json
 from .encoding import from_base64, to_base64
 
 CURATOR, SHUFFLER = "curator", "shuffler"
@@ -44,7 +45,7 @@ class Intermediary:
             return self
         return replace(self, tickets=int(design.mixing.batch * (1 + BEYOND) + 0.5))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The entry in a contract, as plain values."""
         return {**asdict(self), "key": to_base64(self.key)}
 

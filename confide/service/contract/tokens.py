@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import FormatError
+from ...validation import Json
 from .blind_rsa import SALT_BYTES, SIGNATURE_BYTES, PublicKey
 from .encoding import from_base64, to_base64
 
@@ -42,7 +43,7 @@ class TokenIssuer:
     key: PublicKey
     address: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The entry in a contract, as plain values."""
         return {"name": self.name, "key": to_base64(self.key.data), "address": self.address}
 

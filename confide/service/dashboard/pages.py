@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import BaseRoute, Route
 
 from ...errors import InvalidInput
+from ...validation import Json
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
 from ..http.limits import network
@@ -127,7 +128,7 @@ class Dashboard:
         self._watching = 0
         self._streams: Counter[str] = Counter()
         self._asking = asyncio.Lock()
-        self._seen: tuple[float, dict[str, Any]] | None = None
+        self._seen: tuple[float, dict[str, Json]] | None = None
         self._samples: deque[tuple[float, int]] = deque()
         self._story: tuple[str | None, bytes] = ("", b"")
 
@@ -195,7 +196,7 @@ class Dashboard:
             self._streams[client] -= 1
             self._streams += Counter()  # whoever watches nothing is forgotten
 
-    async def _standing(self) -> dict[str, Any]:
+    async def _standing(self) -> dict[str, Json]:
         """The status of the service, the same for everybody who asks within a pause."""
         async with self._asking:
             now = time.monotonic()

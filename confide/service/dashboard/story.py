@@ -17,6 +17,7 @@ from ... import validation
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, rounded_up
 from ...protocol.outlook import people_needed, typical_error
 from ...protocol.releases.release import read_release
+from ...validation import Json
 from ..contract.admission import admission_lines, held_guarantee
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
@@ -73,7 +74,7 @@ def thinned(ends: tuple[int, ...]) -> list[int]:
     return [ends[number - 1] for number in shown_rounds(len(ends))]
 
 
-def outlook(contract: Contract) -> dict[str, Any]:
+def outlook(contract: Contract) -> dict[str, Json]:
     """How the error of the average count shrinks as people come, and from how many on it stands out from the noise."""
     design, ends = contract.design, contract.ends
     people = np.unique(np.geomspace(ends[0], ends[-1], POINTS).round().astype(int))
@@ -105,7 +106,7 @@ def standing(contract: Contract, head: SignedHead | None, people: int, refusals:
     }
 
 
-def promise_in_words(contract: Contract) -> dict[str, Any]:
+def promise_in_words(contract: Contract) -> dict[str, Json]:
     """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
     guarantee_shown = held_guarantee(contract)
     guarantee = guarantee_shown.as_json()

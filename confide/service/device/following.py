@@ -15,6 +15,7 @@ from typing import Any
 from ...errors import FormatError, PrivacyError
 from ...mdp import policies
 from ...protocol.kinds.question import asked_by
+from ...validation import Json
 from ..contract.contract import Contract
 from ..contract.encoding import to_base64
 from ..contract.heads import Head, SignedHead
@@ -61,7 +62,7 @@ def current(
 
 def numbered(
     transport: Transport, contract: Contract, number: int, memory: Memory, witness: Transport | None = None
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """A round by its number, checked: where a ticket names the round that its batch follows."""
     signed, seen = shown_head(transport, contract, number), highest(memory, contract)
     if seen is not None:

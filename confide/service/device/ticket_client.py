@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...errors import PrivacyError
+from ...validation import Json
 from ..contract.answers import document_of
 from ..contract.contract import Contract
 from ..contract.encoding import from_base64
@@ -95,7 +96,7 @@ class TicketClient:
             line.close()
 
 
-def _document(body: bytes, *names: str) -> dict[str, Any]:
+def _document(body: bytes, *names: str) -> dict[str, Json]:
     """The JSON object of an answer that has these names."""
     document = document_of(body)
     if not set(names) <= set(document):

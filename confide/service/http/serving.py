@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import FormatError, InvalidInput
+from ...validation import Json
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
@@ -36,7 +37,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record."""
-        line: dict[str, Any] = {
+        line: dict[str, Json] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
