@@ -170,4 +170,20 @@ MUTANTS = (
         laws("joint tree"),
         ("joint/tree-gaussian/r15",),
     ),
+    Mutant(
+        "noise by its table is charged for half of a shift",
+        "mechanisms/randomizer.py",
+        "math.ceil(size / self.grid), count)",
+        "math.ceil(size / self.grid / 2), count)",
+        ("tests/mechanisms/test_tabled.py",),
+        unseen="no mechanism of ours has a table: one that is registered is refused or audited by its case",
+    ),
+    Mutant(
+        "a counter of one's own is not asked whether it keeps its guarantee",
+        "mechanisms/registry.py",
+        "    _require_kept(name, counter.loss(sensitivity), guarantee)\n    return counter\n",
+        "    return counter\n",
+        ("tests/test_examples.py::test_a_counter_that_breaks_its_promise_is_refused",),
+        unseen="no counter of ours is registered that way",
+    ),
 )

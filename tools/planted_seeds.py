@@ -16,8 +16,16 @@ MUTANTS = (
     Mutant(
         "an interval over seeds has the quantile of a normal law",
         "analysis/reporting/intervals.py",
-        "    return float(stdtrit(freedom, QUANTILE))\n",
-        "    return float(stdtrit(1e9, QUANTILE))\n",
+        "    return float(stdtrit(freedom, level))\n",
+        "    return float(stdtrit(1e9, level))\n",
+        (INTERVALS,),
+        unseen=UNSEEN,
+    ),
+    Mutant(
+        "seeds that happen to be equal have an interval without width",
+        "analysis/reporting/intervals.py",
+        "prior * PRIOR_DEVIATION**2 + (len(rows)",
+        "0 * PRIOR_DEVIATION**2 + (len(rows)",
         (INTERVALS,),
         unseen=UNSEEN,
     ),

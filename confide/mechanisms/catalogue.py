@@ -118,9 +118,13 @@ def _registered(values: dict[str, Json], size: Sensitivity, promise: Guarantee, 
     from . import registry
 
     name = values["name"]
-    if name not in registry.names():
-        raise ValueError(f"nobody registered {name!r} here")
-    mechanism = registry.make(name, size, promise, unit)
+    mechanism: Any
+    if name in registry.counters():
+        mechanism = registry.make_counter(name, size, promise, int(_number(values["says"]["releases"])), unit)
+    elif name in registry.names():
+        mechanism = registry.make(name, size, promise, unit)
+    else:
+        raise ValueError(f"no mechanism {name!r} is registered here")
     if mechanism.describe() != values["says"]:
         raise ValueError(f"{name!r} is calibrated in another way here")
     return mechanism

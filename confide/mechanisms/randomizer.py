@@ -5,14 +5,16 @@ Noise that is added to every cell: what such mechanisms have in common, whatever
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import Protocol
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput, UnsafeNoise
-from ..privacy import Loss, Sensitivity
+from ..privacy import Disclosed, Loss, Sensitivity, Tabulated
 from ..validation import Json
 from .noise import NoiseSource
 
@@ -21,6 +23,15 @@ INDEX, BITS, WHOLE = "index", "bits", "whole"
 
 REACH = 2.0**-20
 """The probability with which additive noise may exceed its reach. A device clamps a cell there, which is post-processing."""
+
+LOSS_STEP = 1e-3
+"""Losses are rounded up to multiples of this: a hundredth of a percent of noise, and tables that compose in a moment."""
+LOG_LEAST = -50.0
+"""Logarithms of probabilities below this are taken as nothing by the table of a loss, which counts them as infinite loss."""
+LARGEST_SUM = 1 << 22
+"""The most points of a table of sums."""
+OUTSIDE = 1e-16
+"""The probability of a sum outside of its table: below what a float says of a probability."""
 
 
 class Randomizer(Protocol):
@@ -145,3 +156,120 @@ class Additive(ABC):
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """The noise has mean zero, so the sum is its own estimate."""
         return summed
+
+
+class Tabled(Additive):
+    """Additive noise that has a table of its probabilities, and no closed form for anything else.
+
+    Write `table`, `steps` (how it is drawn, exactly, from a noise source), `describe` and fields for name and grid; loss,
+    variance, error radius and the law of sums follow from the table. The law must be symmetric and log-concave: p(x)^2 >=
+    p(x-1) p(x+1), without holes. Then the shifts of a `Sensitivity` are its worst case (see there). Subclasses are frozen
+    dataclasses."""
+
+    name: str
+
+    @abstractmethod
+    def table(self) -> NDArray[np.float64]:
+        """(2 m + 1,) probabilities of the noise -m .. m, in multiples of the grid."""
+
+    def reach(self) -> float:
+        """The largest noise there is."""
+        return self.grid * (len(self.table()) // 2)
+
+    def variance(self, trials: float = 1.0) -> float:
+        """The variance of a cell's noise, a person."""
+        table = self.table()
+        places = np.arange(len(table)) - len(table) // 2
+        return float((table * places**2).sum() * self.grid**2)
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """The composed privacy-loss distribution of the equivalent shifts, each rounded up to the grid; `Disclosed` where a
+        shift leaves no two ranges of outputs anything in common."""
+        _require_log_concave(self.name, self.table())
+        shifts = tuple((math.ceil(size / self.grid), count) for size, count in sensitivity.shifts)
+        if max(shift for shift, _ in shifts) >= len(self.table()):
+            return Disclosed()
+        return Tabulated(_composed(self, shifts))
+
+    def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
+        """Bernstein's bound: the noise is bounded."""
+        spread = np.asarray(users, dtype=np.float64) * cells * self.variance()
+        return up_to_grid(bernstein_radius(spread, self.reach(), failure), self.grid)
+
+    def sum_of(
+        self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """The sum of `users` messages: for each power of two in `users` one draw from the table of the sum of as many noises."""
+        drawn, left = np.zeros(totals.shape, dtype=np.int64), users
+        for doublings in range(_doublings(self, users), -1, -1):
+            sums = _distribution(self, doublings)
+            while left >= 1 << doublings:
+                drawn += np.searchsorted(sums, rng.random(totals.shape), side="right") - len(sums) // 2
+                left -= 1 << doublings
+        return np.asarray(totals + self.grid * drawn)
+
+
+def _require_log_concave(name: str, table: NDArray[np.float64]) -> None:
+    """Refuse a table for which the shifts of a sensitivity are not known to be the worst case."""
+    uneven = (
+        len(table) % 2 == 0
+        or not np.array_equal(table, table[::-1])
+        or not math.isclose(table.sum(), 1.0, rel_tol=1e-9)
+    )
+    if uneven or table.min() <= 0 or (table[1:-1] ** 2 < (1 - 1e-9) * table[2:] * table[:-2]).any():
+        raise InvalidInput(
+            "noise-not-log-concave",
+            f"The table of {name!r} must be symmetric, log-concave and positive, and add up to 1; the loss of others is not "
+            "known. Mend it.",
+        )
+
+
+@lru_cache(maxsize=256)
+def _composed(mechanism: Tabled, shifts: tuple[tuple[int, int], ...]) -> Any:
+    """The composed privacy-loss distribution of shifts by so many grid points, each so often."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    law = np.log(mechanism.table())
+    here = {place: value for place, value in enumerate(law.tolist()) if value > LOG_LEAST}
+    total = None
+    for shift, count in shifts:
+        one = privacy_loss_distribution.from_two_probability_mass_functions(
+            here,
+            {place + shift: value for place, value in here.items()},
+            value_discretization_interval=LOSS_STEP,
+            log_mass_truncation_bound=LOG_LEAST,
+        )
+        several = one if count == 1 else one.self_compose(count)
+        total = several if total is None else total.compose(several)
+    return total
+
+
+def _half(mechanism: Tabled, doublings: int) -> int:
+    """How far the table of the sum of 2^doublings noises goes: as far as they do, or but for `OUTSIDE` by Bernstein's bound."""
+    many, furthest = 1 << doublings, len(mechanism.table()) // 2
+    spread = many * mechanism.variance() / mechanism.grid**2
+    return min(many * furthest, math.ceil(float(bernstein_radius(spread, furthest, OUTSIDE))))
+
+
+def _doublings(mechanism: Tabled, users: int) -> int:
+    """The largest power of two of users whose sum has a table."""
+    most = max(users, 1).bit_length() - 1
+    return next((each for each in range(most, 0, -1) if 2 * _half(mechanism, each) + 1 <= LARGEST_SUM), 0)
+
+
+@lru_cache(maxsize=128)
+def _distribution(mechanism: Tabled, doublings: int) -> NDArray[np.float64]:
+    """(2 h + 1,) the distribution function of the sum of 2^doublings noises at -h .. h; its probabilities are the inverse
+    Fourier transform of the power of that of one, on so many points that what lies outside, and so wraps around, is below
+    `OUTSIDE`."""
+    table, half = mechanism.table(), _half(mechanism, doublings)
+    if doublings == 0:
+        summed = table
+    else:
+        length = 1 << (2 * max(half, len(table) // 2)).bit_length()
+        spread = np.zeros(length)
+        np.add.at(spread, (np.arange(len(table)) - len(table) // 2) % length, table)
+        wrapped = np.fft.irfft(np.fft.rfft(spread) ** (1 << doublings), length)
+        summed = np.maximum(np.concatenate([wrapped[length - half :], wrapped[: half + 1]]), 0.0)
+    cumulative = np.cumsum(summed)
+    return np.asarray(cumulative / cumulative[-1])

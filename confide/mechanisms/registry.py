@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from .. import validation
 from ..errors import InvalidInput, PrivacyError
 from ..loading import announced
-from ..privacy import Guarantee, Sensitivity, keeps
+from ..privacy import Guarantee, Loss, Sensitivity, keeps
+from .counter import Counter
 from .randomizer import Randomizer
 
 GROUP = "confide.mechanisms"
@@ -16,6 +17,10 @@ GROUP = "confide.mechanisms"
 
 MechanismMaker = Callable[[Sensitivity, Guarantee, float], Randomizer]
 """make(sensitivity, promise, unit): the mechanism with least noise for a statistic whose cells are multiples of `unit`."""
+
+CounterMaker = Callable[[Sensitivity, Guarantee, int, float], Counter]
+"""make(sensitivity, guarantee, releases, unit): the counter with least noise for so many releases of a statistic whose cells
+are multiples of `unit`, which its grid divides."""
 
 AuditCase = Callable[[Guarantee], Any]
 """The design in which a mechanism of your own is audited and swept (`protocol.accepted.Case`)."""
@@ -31,7 +36,16 @@ class Entry(NamedTuple):
     case: AuditCase | None = None
 
 
+class CounterEntry(NamedTuple):
+    """A continual counter that was registered."""
+
+    maker: CounterMaker
+    answers: tuple[tuple[str, str], ...]
+    case: AuditCase
+
+
 _ENTRIES: dict[str, Entry] = {}
+_COUNTERS: dict[str, CounterEntry] = {}
 
 
 def register(
@@ -49,17 +63,41 @@ def register(
         )
 
     def enter(maker: MechanismMaker) -> MechanismMaker:
-        if name in _ENTRIES:
-            raise validation.refusal("mechanism-name-taken", "name", "one that no mechanism has yet", name)
+        _require_new(name)
         _ENTRIES[name] = Entry(maker, rows, case)
         return maker
 
     return enter
 
 
-def entered() -> Mapping[str, Entry]:
-    """The mechanisms that were registered in this process, by name."""
-    return _ENTRIES
+def register_counter(name: str, case: AuditCase) -> Callable[[CounterMaker], CounterMaker]:
+    """Give a name to a function that calibrates a continual counter; it then works wherever a counter is named, under joint
+    privacy.
+
+    case: makes the design of counts in which it is audited and swept, and by which designs with it cross as bytes.
+    """
+
+    def enter(maker: CounterMaker) -> CounterMaker:
+        _require_new(name)
+        _COUNTERS[name] = CounterEntry(maker, (("counts", "joint"),), case)
+        return maker
+
+    return enter
+
+
+def _require_new(name: str) -> None:
+    if name in _ENTRIES or name in _COUNTERS:
+        raise validation.refusal("mechanism-name-taken", "name", "one that no mechanism has yet", name)
+
+
+def entered() -> Mapping[str, Entry | CounterEntry]:
+    """The mechanisms and counters that were registered in this process, by name."""
+    return {**_ENTRIES, **_COUNTERS}
+
+
+def counters() -> tuple[str, ...]:
+    """Every name of a counter that was registered."""
+    return tuple(sorted(_COUNTERS))
 
 
 def names() -> tuple[str, ...]:
@@ -71,9 +109,25 @@ def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float)
     """The mechanism of that name, refused if by its own account it does not keep the promise."""
     maker = _ENTRIES[name].maker if name in _ENTRIES else announced(GROUP)[name].load()
     mechanism: Randomizer = maker(sensitivity, guarantee, unit)
-    if not keeps(mechanism.loss(sensitivity), guarantee):
+    _require_kept(name, mechanism.loss(sensitivity), guarantee)
+    return mechanism
+
+
+def make_counter(name: str, sensitivity: Sensitivity, guarantee: Guarantee, releases: int, unit: float) -> Counter:
+    """The counter of that name, refused if by its own account it does not keep the promise for all releases."""
+    counter = _COUNTERS[name].maker(sensitivity, guarantee, releases, unit)
+    if counter.releases < releases:
+        raise PrivacyError(
+            "counter-for-fewer-releases",
+            f"Counter {name!r} is made for {counter.releases} releases. The schedule has {releases}. Mend its maker.",
+        )
+    _require_kept(name, counter.loss(sensitivity), guarantee)
+    return counter
+
+
+def _require_kept(name: str, loss: Loss, guarantee: Guarantee) -> None:
+    if not keeps(loss, guarantee):
         raise PrivacyError(
             "mechanism-breaks-guarantee",
             f"Mechanism {name!r} does not keep {guarantee} by its own account. Mend its calibration.",
         )
-    return mechanism

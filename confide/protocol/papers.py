@@ -16,10 +16,10 @@ Every function gives (..., 5) radii in the order of `Radius`, for a noise after 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -363,6 +363,15 @@ AUTHORS = {
     "pucb": "pucb",
     "apvi": "offline",
 }
+
+
+BONUS_AUTHORS = {"dp-bernstein": "dp-ucbvi"}
+"""Whose noise goes with a bonus that is another paper's than the learner's."""
+
+
+def author(learner: str, options: Mapping[str, Any]) -> str:
+    """The paper whose noise a learner with these options has as printed; empty if there is none."""
+    return BONUS_AUTHORS.get(str(options.get("bonus")), AUTHORS.get(learner, ""))
 
 
 STEP_BY_STEP = {"private-ucb", "pucb", "dp-ucbvi", "offline"}

@@ -37,7 +37,7 @@ from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from confide.protocol.kinds.gram import VALUE, GramQuestion, GramRelease, design_gram
-from confide.protocol.papers import PRINTED, PROOF, printed, printed_radii
+from confide.protocol.papers import PRINTED, PROOF, author, printed, printed_radii
 from tests.refusals import refused
 
 from ..service.contract.example import contract
@@ -398,3 +398,12 @@ def test_every_prescription_is_worked_out_here():
 )
 def test_printed_bonuses(found, wanted):
     assert found == pytest.approx(wanted, rel=1e-6)
+
+
+def test_dp_ucbvi_is_one_algorithm_whether_it_is_named_or_its_noise_is_looked_up() -> None:
+    """A table of verdicts and a baseline mean the same noise and radii: those that Qiao and Wang print."""
+    chosen = {"environment": "riverswim/3", "privacy": Joint(1.0), "episodes": 1000, "horizon": 5}
+    named, looked_up = prepare("dp-ucbvi/paper", **chosen).design, rule("dp-ucbvi", "joint", "tree-laplace")
+    assert named.paper == "dp-ucbvi" and author("ucbvi", {}) == "private-ucb"
+    assert named.mechanism.scale == pytest.approx(looked_up.noise(named.question.spec, Joint(1.0), 1000))
+    assert prepare("private-ucb-vi/paper", **chosen).design.paper == "private-ucb"

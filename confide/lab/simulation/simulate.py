@@ -23,7 +23,7 @@ from ...privacy.schedule import EVERY, MOST_USERS
 from ...protocol.accepted import BROWSERS
 from ...protocol.defaults import SHUFFLING, request_for
 from ...protocol.design import AUTO, PAPER, TIGHT, make
-from ...protocol.papers import AUTHORS, POOLED, pools
+from ...protocol.papers import AUTHORS, POOLED, author, pools
 from ...validation import Json
 from ..environments import Environment
 from ..environments.registry import resolve
@@ -95,7 +95,7 @@ def complete(choices: Choices) -> Setting:
         mechanism=choices.mechanism,
         devices=devices,
         scouts=bool(getattr(algorithm, "scouts", False)),
-        paper=AUTHORS.get(algorithm.name, ""),
+        paper=author(algorithm.name, options),
         failure=choices.failure,
         budget=choices.budget,
         printing=choices.printing,

@@ -18,6 +18,7 @@ import numpy as np
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import STATIONARY
+from ...mechanisms import registry
 from ...mechanisms.buffered import BufferedToeplitzCounter
 from ...mechanisms.counter import LARGEST_TOTAL, Counter
 from ...mechanisms.gaussian import FINE, grid_for, sigma_for
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ...protocol.kinds.question import Question
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
+GAUSSIAN = MECHANISMS[1:]
 # Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one. Where users come
 # again up to so many, as only the plain one has bands.
 PLAIN_TOEPLITZ, PLAIN_BANDS = 1 << 17, 1 << 21
@@ -54,7 +56,7 @@ def design_joint(request: Request) -> Design:
     """Counts under a continual counter: the named one, or the one that is best for the promise."""
     name = request.mechanism
     if name != AUTO:
-        validation.choice("mechanism", name, MECHANISMS)
+        validation.choice("mechanism", name, (*MECHANISMS, *registry.counters()))
     if request.calibration == TIGHT:
         single = request.question.kind == bandit.KIND
         form: Any = request.question if single else tight_form(request.question, name)
@@ -62,7 +64,7 @@ def design_joint(request: Request) -> Design:
             most = PLAIN_TOEPLITZ if request.participation == ONCE else PLAIN_BANDS
             plain = request.schedule.releases * form.cells <= most
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
-        form, remarks = (form, ()) if single else budgeted_form(form, name != "tree-laplace", request)
+        form, remarks = (form, ()) if single else budgeted_form(form, name in GAUSSIAN, request)
         return request.design(form, Act(_counter(name, form, request), form.price()), remarks=remarks)
     if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
         name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
@@ -104,6 +106,8 @@ def _counter(name: str, question: Question, request: Request, noise: float | Non
             "joint-too-many-people",
             f"{schedule.users:,} people are too many to count exactly. Use fewer levels, or fewer people.",
         )
+    if name in registry.counters():
+        return registry.make_counter(name, size, promise, releases, unit)
     taken = request.participation
     if name in ("tree-laplace", "tree-gaussian"):
         nodes = TreeCounter(releases, "laplace", 1.0, unit, participations=taken.times, separation=taken.apart)
