@@ -104,7 +104,7 @@ def test_designs_with_a_counter_of_ones_own_cross_as_bytes() -> None:
     ("maker", "code"),
     [
         (
-            lambda size, promise, releases, unit: own_counter.BlockCounter(releases, 2, size.l1, unit),
+            lambda size, promise, releases, unit: own_counter.BlockCounter(releases, 2, size.l1 / 2, unit),
             "mechanism-breaks-guarantee",
         ),
         (

@@ -162,7 +162,7 @@ def steepness(values: Array) -> float:
     return float(np.sort(values)[-(len(values) // 100) :].sum() / values.sum())
 
 
-class Found(NamedTuple):
+class CellCoverage(NamedTuple):
     """Of one cell and number of seeds, of what is taken: the share of groups with an interval, the share of these that hold the
     mean, the share of equal pairs that are said to be behind, and the middle of the interval's upper end over the mean."""
 
@@ -172,7 +172,7 @@ class Found(NamedTuple):
     factor: float
 
 
-def measured(runs: Runs) -> dict[tuple[tuple[str, str], int], Found]:
+def measured(runs: Runs) -> dict[tuple[tuple[str, str], int], CellCoverage]:
     """What is taken, by cell and number of seeds."""
     found = {}
     for key, values in runs.items():
@@ -181,7 +181,7 @@ def measured(runs: Runs) -> dict[tuple[tuple[str, str], int], Found]:
             low, high = taken_mean(groups)
             given, truth = np.isfinite(high), values.mean()
             both = np.split(drawn(values, 2 * seeds, 2), 2, axis=1)
-            found[key, seeds] = Found(
+            found[key, seeds] = CellCoverage(
                 float(given.mean()),
                 float(((low <= truth) & (truth <= high))[given].mean()) if given.any() else 1.0,
                 float((taken_ratio(*both)[0] > 1).mean()),
@@ -195,7 +195,10 @@ def summary(runs: Runs) -> str:
     found = measured(runs)
 
     def line(
-        name: str, of: Callable[[Found], float], over: Callable[[list[float]], Any], keys: Iterable[tuple[str, str]]
+        name: str,
+        of: Callable[[CellCoverage], float],
+        over: Callable[[list[float]], Any],
+        keys: Iterable[tuple[str, str]],
     ) -> str:
         cells = [over([of(found[key, seeds]) for key in keys]) for seeds in SEEDS]
         return f"| {name} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
