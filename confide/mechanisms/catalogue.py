@@ -117,15 +117,17 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
 def _registered(values: dict[str, Json], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
     from . import registry
 
-    name = values["name"]
+    name, says = str(values["name"]), values["says"]
     mechanism: Any
+    if not isinstance(says, dict):
+        raise ValueError("what it says of itself is no table")
     if name in registry.counters():
-        mechanism = registry.make_counter(name, size, promise, int(_number(values["says"]["releases"])), unit)
+        mechanism = registry.make_counter(name, size, promise, int(_number(says["releases"])), unit)
     elif name in registry.names():
         mechanism = registry.make(name, size, promise, unit)
     else:
         raise ValueError(f"no mechanism {name!r} is registered here")
-    if mechanism.describe() != values["says"]:
+    if mechanism.describe() != says:
         raise ValueError(f"{name!r} is calibrated in another way here")
     return mechanism
 
