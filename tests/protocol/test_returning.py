@@ -79,6 +79,13 @@ def test_questions_that_are_priced_for_one_episode_are_refused() -> None:
             make(Request(mixture, promise, Schedule.batches(100, 10), participation=OFTEN))
 
 
+@pytest.mark.parametrize("promise", [Joint(1.0, 1e-6), Local(1.0)], ids=str)
+def test_of_a_single_step_every_episode_is_charged_too(promise: Guarantee) -> None:
+    design = make(request_for(CountQuestion(Spec(3, 2, 1)), promise, 1000, participation=Participation(3)))
+    assert design.participation == Participation(3) and keeps(design.act.loss, promise)
+    assert (design.guarantee_once.epsilon or 0) < 0.7 * (promise.epsilon or 0)
+
+
 def test_first_batches_grow_with_the_noise() -> None:
     sizes = [
         first_batch(RIVER, Joint(1.0, 1e-6), often) for often in (ONCE, Participation(4, 20), Participation(16, 4))

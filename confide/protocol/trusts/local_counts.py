@@ -79,11 +79,11 @@ def design_single(request: Request) -> Design:
     """The design of a single step: context, action and reward as one category."""
     form = StepQuestion(request.question.counts.having(levels=1))
     names = ENCODINGS if request.mechanism == AUTO else (validation.choice("mechanism", request.mechanism, ENCODINGS),)
-    options = [calibrated(name, form, request.promise) for name in names]
+    options = [calibrated(name, form, one_report(name, request)) for name in names]
     if request.mechanism == AUTO:
         options = [option for option in options if request.can(form, option) and not _slow(option)]
     mechanism = min(options, key=lambda option: find(form.kind).backup_variance(form, option))
-    return request.design(form, Act(mechanism, form.price()), remarks=form.remarks)
+    return request.design(form, _act(mechanism, form, request), remarks=form.remarks)
 
 
 def rule_of(request: Request, trust: str, name: str) -> Printed | None:
