@@ -61,10 +61,10 @@ Examples:
 )
 @click.option(
     "--judge",
-    type=float,
+    type=options.Share(),
     default=0.0,
-    metavar="SHARE",
-    help="Share of the users who are not counted, and judge a partial adoption of the policy instead, such as 0.3.",
+    metavar="SHARE|auto",
+    help="Share of the users who are not counted, and judge a partial adoption instead; auto: 0.3 of 2,000 users or more.",
 )
 @click.option(
     "--unconfounded",
@@ -196,7 +196,9 @@ def _show_fit(result: Fit, folder: str) -> None:
 
     guarantee = result.certificate.guarantee
     show_coverage(result.findings, guarantee)
-    click.echo(f"learned from {result.users:,} {plural(noun(guarantee))}")
+    share = result.config.get("judge")
+    judges = f"; {share:.0%} judge, and are not counted" if share else ""
+    click.echo(f"learned from {result.users:,} {plural(noun(guarantee))}{judges}")
     click.echo(str(result.certificate))
     note(f"saved in {folder}")
 

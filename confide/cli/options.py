@@ -24,6 +24,16 @@ class Visits(click.ParamType[str | int]):
         return str(value) if value in ("auto", "all") else Count().convert(value, param, ctx)
 
 
+class Share(click.ParamType[str | float]):
+    """`auto`, or a share."""
+
+    name = "auto|SHARE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
+        """The word, or the number that a text means; everything else is refused in a sentence."""
+        return "auto" if value == "auto" else click.FLOAT.convert(value, param, ctx)
+
+
 class Count(click.ParamType[int]):
     """A whole number that may be written as 1e8."""
 

@@ -126,7 +126,10 @@ Examples:
 @click.option("--return-range", type=(float, float), help="With --offline: of all steps together; returns are clipped.")
 @click.option("--visits", type=options.Visits(), help="With --offline: which of a user's are counted, as in a fit.")
 @click.option(
-    "--judge", type=float, metavar="SHARE", help="With --offline: of users who judge the policy, as in a fit."
+    "--judge",
+    type=options.Share(),
+    metavar="SHARE|auto",
+    help="With --offline: of users who judge the policy, as in a fit.",
 )
 @click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
 @click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")

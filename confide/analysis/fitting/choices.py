@@ -36,8 +36,9 @@ class FitChoices:
     mechanism: gaussian or laplace. visits: which of a person's are counted: `all`, repeats within a budget, or `auto`, what pays.
     reward_centre: a public level that rewards are near, None for the middle.
     failure: with what probability error radii may be wrong. calibration: `tight`, or a paper's own, `paper` or `sound`.
-    judge: which share of the people judges the policy apart; 0 for none. unconfounded: declared of a single step, where no test can
-    see it: nothing but the recorded state decided about actions. scale: times the learner's pessimism.
+    judge: which share of the people judges the policy apart; 0 for none, `auto` for 30 % of 2,000 people or more. unconfounded:
+    declared of a single step, where no test can see it: nothing but the recorded state decided about actions. scale: times the
+    learner's pessimism.
     alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
     sets it if it has none. out: a folder for what may be published; replace: what is there. fit_file: the sections of one, as
     they are. options: of the learner's own.
@@ -50,7 +51,7 @@ class FitChoices:
     reward_centre: float | None = None
     failure: float = FAILURE
     calibration: str = TIGHT
-    judge: float = 0.0
+    judge: float | str = 0.0
     unconfounded: bool = False
     scale: float | None = None
     alone: bool = False

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ... import validation
 from ...data.statistics.counting import NO_JUDGES, DatasetCounts, Judging
 from ...data.statistics.problems import Problem
 from ...data.trajectories.dataset import GROUP, Dataset
@@ -31,7 +32,7 @@ from ...protocol.trusts.central import GAUSSIAN, require_central
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
-from .adopting import JUDGED, Inquiry, JudgePlan
+from .adopting import ENOUGH_JUDGES, JUDGED, USUAL_SHARE, Inquiry, JudgePlan
 from .budget import Account, account_of
 from .choices import LINEAR, FitChoices
 from .engines import Engine, Progress, count
@@ -118,7 +119,15 @@ class Order:
         begins("counting")
         self.account.check(self.cost)
         self.check_place()
+        if self.judge is not None and engine.scheduler is not None:
+            raise InvalidInput(
+                "judge-needs-threads",
+                "Steps of those who judge never leave this machine. Leave --judge or --scheduler out.",
+            )
         counting = count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split, self.judging)
+        if self.choices.judge == AUTO and _too_few(counting):
+            counting.close()
+            return replace(self, judge=None, plan=self._without_judges()).carry_out(engine, noise, callbacks)
         with closing(counting) as counted:
             counted.checked()
             if callbacks.on_counted is not None:
@@ -146,6 +155,10 @@ class Order:
                 result.save(out, replace=self.choices.replace)
         self.account.certify(charge.number, result.certificate.digest)
         return result
+
+    def _without_judges(self) -> CountPlan | LinearPlan:
+        """The plan of the same choices where everybody is counted."""
+        return planned(self.data, replace(self.choices, judge=0.0))[2]
 
     def _rehearse(self, users: int) -> None:
         """Write everything once before anything is charged: what cannot be written is refused now."""
@@ -199,6 +212,7 @@ class Order:
         privacy = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
         options, scale, fit_file = self.choices.kept_options, self.choices.scale, self.choices.fit_file
         chosen = {"learner": self.learner.name, "options": options, "scale": scale, "privacy": privacy}
+        chosen |= {} if self.judge is None else {"judge": self.judge.share}
         chosen |= {"unconfounded": True} if self.choices.unconfounded else {}
         return Fit(
             learned.policy,
@@ -238,7 +252,8 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
 
 def judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan) -> JudgePlan | None:
     """What is asked of those who judge, if any do: for the same promise as is made to those who are counted."""
-    if not choices.judge:
+    suits = plan.counts and choices.calibration == TIGHT and data.users.mode != GROUP
+    if not choices.judge or (choices.judge == AUTO and not suits):
         if data.floor is not None and data.knowledge.spec.horizon > 1:
             raise InvalidInput(
                 "propensities-need-judge",
@@ -246,14 +261,20 @@ def judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan)
                 "policy. Say --judge 0.3, or leave --propensity out.",
             )
         return None
-    if not plan.counts or choices.calibration != TIGHT or data.users.mode == GROUP:
+    if not suits:
         raise InvalidInput(
             "judge-needs-counts",
             "People judge policies that are learned from tight counts of people who come once. Leave --judge out.",
         )
     logged = data.floor is not None
     previous = not logged and tells_previous(data.knowledge.spec)
-    return JudgePlan.of(choices.judge, plan.promise, choices.mechanism, logged, previous)
+    share = USUAL_SHARE if choices.judge == AUTO else validation.number("judge", choices.judge)
+    return JudgePlan.of(share, plan.promise, choices.mechanism, logged, previous)
+
+
+def _too_few(counted: DatasetCounts) -> bool:
+    """Whether too few people judge for that to be worth its price: their number depends on no episode."""
+    return counted.judging is not None and counted.judging.people < ENOUGH_JUDGES
 
 
 def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner, CountPlan | LinearPlan]:
@@ -317,7 +338,7 @@ def planned_counts(data: Dataset, choices: FitChoices, learner: OfflineLearner, 
             )
         return CountPlan.unprotected(data, promise, visits, schedule)
     visits = visits_for(visits, getattr(learner, "reads_budgeted", False))
-    judged = bool(choices.judge)
+    judged = bool(choices.judge) and data.users.mode != GROUP
     return CountPlan.of(data, promise, mechanism, failure, visits, choices.reward_centre, judged)
 
 
@@ -342,9 +363,10 @@ def fit(
     a budget for a person's repeated visits, by default where that pays. reward_centre: a public level that rewards are near.
     failure:
     with what probability the release's error radii may be wrong.
-    judge: which share of the people is not counted, and judges apart. calibration: `tight`, or DP-APVI and DP-VAPVI as printed
-    (`paper`) or with noise that keeps their claim (`sound`). scale: times the learner's pessimism. alone: keep what a
-    machine would play where people go on as now, even if nobody can tell what that is worth. fit_file: the fit file's sections,
+    judge: which share of the people is not counted, and judges apart; `auto`: 30 % of 2,000 people or more.
+    calibration: `tight`, or DP-APVI and DP-VAPVI as printed (`paper`) or with noise that keeps their claim (`sound`). scale: times
+    the learner's pessimism. alone: keep what a machine would play where people go on as now, even if nobody can tell what that is
+    worth. fit_file: the fit file's sections,
     kept as they are. All others are the learner's own. The noise must be secure. progress,
     stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:
     called with what the policy is worth as soon as that is judged, before other promises are rehearsed and pages written. audit:

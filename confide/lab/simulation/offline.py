@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...analysis.fitting.adopting import Inquiry, JudgePlan
+from ...analysis.fitting.adopting import ENOUGH_JUDGES, USUAL_SHARE, Inquiry, JudgePlan
 from ...analysis.fitting.choices import FitChoices
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.findings import first_states, in_people_units, judgement
@@ -274,7 +274,9 @@ def prepare_offline(
     users = validation.integer("episodes", episodes, 1, 10**12)
     words = {"visits": visits, "calibration": calibration, "scale": bonus_scale, **choices}
     chosen = FitChoices.of(learner, promise, **words)
-    once = Schedule.batches(users - round(chosen.judge * users), 1)
+    if chosen.judge == AUTO:
+        chosen = replace(chosen, judge=USUAL_SHARE if users * USUAL_SHARE >= ENOUGH_JUDGES else 0.0)
+    once = Schedule.batches(users - round(float(chosen.judge) * users), 1)
     algorithm: Any = make_learner(learner, knowledge, dict(chosen.options), calibration)
     data = simulated_data(knowledge, return_range)
     plan = planned_counts(data, chosen, algorithm, once)

@@ -38,6 +38,7 @@ from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import compose, rho_of
 from confide.protocol.kinds.judged import RESIDUALS, TESTS, JudgedRelease
 from confide.protocol.trusts.central import std
+from tests.refusals import refused
 
 HORIZON, STATES = 8, 4
 
@@ -221,3 +222,18 @@ def test_the_family_is_bolder() -> None:
     worth = [float(plan.model.initial @ one.values[0]) for one in family]
     usual, _ = policy_values(plan.model, extended(plan.model, None))
     assert max(worth) > float(plan.model.initial @ usual[0])  # in the model that made them
+
+
+@pytest.mark.parametrize(("people", "judge"), [(2600, True), (1200, False)])
+def test_by_default_three_in_ten_judge_where_there_are_enough(tmp_path: Path, people: int, judge: bool) -> None:
+    words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 1.0, "privacy": cf.Central(rho=1.0)}
+    fit = cf.fit(opened(people, 0, avoided=False), judge="auto", **words)
+    assert ("judge" in fit.config) is judge and (fit.users < people) is judge
+    assert (fit.as_json()["alarms"] is not None) is judge
+    assert ("previous" in fit.releases) is judge  # without judges nothing is spent for them
+
+
+def test_steps_of_those_who_judge_never_travel(tmp_path: Path) -> None:
+    words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 1.0, "privacy": cf.Central(rho=1.0)}
+    with refused("judge-needs-threads"):
+        cf.fit(opened(100, 0, avoided=False), judge=0.3, engine=Engine("dask", "tcp://127.0.0.1:1"), **words)
