@@ -39,6 +39,7 @@ from . import (
     planted_samplers,
     planted_seeds,
     planted_service,
+    planted_shares,
     planted_tokens,
 )
 from .planted import Mutant
@@ -60,6 +61,7 @@ MUTANTS = (
     *planted_samplers.MUTANTS,
     *planted_seeds.MUTANTS,
     *planted_service.MUTANTS,
+    *planted_shares.MUTANTS,
     *planted_tokens.MUTANTS,
 )
 ROOT = Path(__file__).resolve().parent.parent

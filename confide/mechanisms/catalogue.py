@@ -30,12 +30,13 @@ _CLASSES = {
     "buffered-toeplitz": ("buffered", "BufferedToeplitzCounter"),
     "none": ("exact", "ExactCounter"),
     "shuffled-bits": ("shuffled_bits", "ShuffledBits"),
+    "skellam": ("skellam", "SkellamShares"),
 }
 """The module and class of each of our mechanisms, by name; a module is loaded when its mechanism is read."""
 
 _NAMES = {home: name for name, home in _CLASSES.items()}
 REGISTERED = "registered"
-NOT_NUMBERS = {"encoding", "node", "crowds", "apart"}
+NOT_NUMBERS = {"encoding", "node", "crowds", "apart", "honest"}
 """The parameters that are not numbers; whoever makes a mechanism checks them."""
 USUAL = {"participations": 1, "separation": 1, "bands": 0}
 """Parameters that were added to the first format, and are written where they say something."""
@@ -59,6 +60,8 @@ def parameters(mechanism: Any) -> dict[str, Json]:
     for name, usual in USUAL.items():
         if values.get(name) == usual:
             del values[name]
+    if "honest" in values:
+        values["honest"] = list(values["honest"])
     return {"mechanism": kind, **values}
 
 
@@ -102,6 +105,8 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
             arguments["crowds"] = tuple(ShuffledCrowd(*pair) for pair in arguments["crowds"])
             if arguments.get("apart", True) is not True:
                 raise ValueError("its crowds are apart, or that is not said")
+        if "honest" in arguments:
+            arguments["honest"] = tuple(arguments["honest"])
         module, name = _CLASSES[kind]
         mechanism = getattr(sibling(str(__package__), module), name)(**arguments)
         if parameters(mechanism) != values:

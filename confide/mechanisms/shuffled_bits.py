@@ -45,9 +45,19 @@ class ShuffledBits:
         """`shuffled-bits`, or `shuffled-step` where one sampled step is reported."""
         return "shuffled-step" if self.categories else "shuffled-bits"
 
+    @property
+    def people(self) -> tuple[int, ...]:
+        """How many honest people are in the sums of each crowd."""
+        return tuple(crowd.people for crowd in self.crowds)
+
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The privacy loss of the sums, which are all that anybody but the shufflers sees."""
-        return shuffled_loss(self.crowds, round(sensitivity.l1), self.missing, self.apart)
+        return self.loss_among(self.people, sensitivity)
+
+    def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
+        """The loss of the sums if so many people of each crowd are honest."""
+        crowds = tuple(ShuffledCrowd(crowd.flip, each) for crowd, each in zip(self.crowds, people, strict=True))
+        return shuffled_loss(crowds, round(sensitivity.l1), self.missing, self.apart)
 
     def local_loss(self, sensitivity: Sensitivity) -> Loss:
         """The privacy loss of the reports themselves, if the shufflers kept them."""

@@ -25,12 +25,13 @@ from .kinds.bandit import BanditQuestion
 from .kinds.counts import DROPPED, SINGLE_STEP
 from .trusts.joint import first_batch
 from .trusts.mixing import HONEST, Mixing
-from .trusts.shuffle import STEP
+from .trusts.shuffle import SHARES, STEP
 from .trusts.shuffle import first_batch as first_shuffled_batch
 
 # Up to this many users `paper` and `sound` plan after every one of them; beyond, at every 1 % of growth.
 EVERY_LIMIT = 10**6
 GROWTH_FACTOR = 1.01
+MOST_RELEASED, LARGEST_FACTOR = 7e7, 1.2
 # Without privacy, learners that send scouts plan at every 5 % of growth.
 SCOUTING_FACTOR = 1.05
 # The most equal batches of shufflers; and the options of shufflers that choose their sizes.
@@ -56,6 +57,7 @@ def request_for(
     scouts: bool = False,
     participation: Participation = ONCE,
     endless: bool = False,
+    claimed: bool = True,
     **others: Any,
 ) -> Request:
     """The request for a design with everything chosen that was left open.
@@ -63,7 +65,9 @@ def request_for(
     schedule: None for what suits the promise. shuffling: options of shufflers, fields of `Mixing`; one half of the users is
     assumed to be honest unless they say otherwise. devices: one of `DEVICES`. scouts: whether the learner sends some.
     participation: how often one user takes part; how far apart matters to continual counters alone. endless: `users` are expected,
-    and more or fewer may come. others: of `Request`.
+    and more or fewer may come.
+    claimed: whether the guarantee of shufflers can be claimed, as with an issuer of tokens and a shuffler of another operator;
+    if not, devices keep a guarantee by themselves. others: of `Request`.
     """
     if endless and (calibration != TIGHT or schedule is not None or not promise.private):
         raise InvalidInput(
@@ -83,6 +87,8 @@ def request_for(
     if schedule is None and taken != ONCE and when.kind == WIDENING:  # where one person moves more, noise is larger
         when = Schedule.widening(planned, first_batch(CountQuestion(question.spec), promise, taken))
     able = abilities(promise.trust, ANY if others.get("budget") else devices)  # no page counts under a budget
+    if able is not None and not claimed:
+        able = frozenset(row for row in able if row[1] != SHARES)
     if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):
         question = asked_for(question, promise)
     chosen = {"mixing": mixing, "able": able, "participation": taken, "expected": expected, **others}
@@ -95,7 +101,8 @@ def asked_for(question: Any, promise: Guarantee) -> Any:
     able = promise.trust == JOINT or (promise.trust == LOCAL and promise.rho is None)
     if not (single and able and promise.private):
         return question
-    return BanditQuestion(question.having(parts=SINGLE_STEP, last=DROPPED, expected=None))
+    told = question.having(parts=SINGLE_STEP, last=DROPPED, expected=None)
+    return told if promise.trust == LOCAL else BanditQuestion(told)  # devices tell it as one category
 
 
 def abilities(trust: str, devices: str = BROWSERS) -> frozenset[tuple[str, str]] | None:
@@ -129,8 +136,17 @@ def schedule_for(
     if promise.private and calibration == TIGHT:
         if promise.trust == JOINT:
             return Schedule.widening(users, first_batch(CountQuestion(spec), promise))
-        return Schedule.growth(users, GROWTH_FACTOR)
+        return Schedule.growth(users, growth_for(spec, users))
     return Schedule.every(users) if users <= EVERY_LIMIT else Schedule.growth(users, GROWTH_FACTOR)
+
+
+def growth_for(spec: Spec, users: int) -> float:
+    """By which factor the number of people grows between two releases: 1.01, or more in worlds so large that a release takes long.
+
+    All releases together then have about `MOST_RELEASED` transitions.
+    """
+    releases = max(1.0, MOST_RELEASED / (spec.layers * spec.states**2 * spec.actions))
+    return max(GROWTH_FACTOR, min(LARGEST_FACTOR, round(math.exp(math.log(max(users, 2)) / releases), 3)))
 
 
 def mixing_for(

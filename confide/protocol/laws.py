@@ -107,7 +107,7 @@ class CounterNoise:
 
 @dataclass(frozen=True, eq=False)
 class SumsNoise:
-    """The noise of sums of flipped bits, each over so many people, added up: a tree of shufflers has several."""
+    """The noise of sums of flipped bits, or of shares, each over so many people, added up, where shufflers have several sizes."""
 
     mechanisms: Sequence[Randomizer]
     people: Sequence[ArrayLike]
@@ -119,17 +119,16 @@ class SumsNoise:
         return np.zeros(np.shape(self.people[0]))
 
     def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
-        """Bernstein's bound for independent flips of different chances."""
-        spread = self.variance()
+        """Bernstein's bound for independent flips of different chances; a jump of a share is never larger than a flip counts."""
+        spread = self.variance(trials)
         largest = max(0.5 + math.sqrt(mechanism.variance() + 0.25) for mechanism in self.mechanisms)  # (1-q)/(1-2q)
-        return np.where(spread * cells > 0, bernstein_radius(spread * trials * cells, largest, failure), 0.0)
+        return np.where(spread * cells > 0, bernstein_radius(spread * cells, largest, failure), 0.0)
 
     def variance(self, trials: float = 1.0) -> Array:
         """The variance of one bit, times the number of people, summed over the sums."""
         each = zip(self.people, self.mechanisms, strict=True)
-        return (
-            np.asarray(sum(np.asarray(count, dtype=np.float64) * mechanism.variance() for count, mechanism in each))
-            * trials
+        return np.asarray(
+            sum(np.asarray(count, dtype=np.float64) * mechanism.variance(trials) for count, mechanism in each)
         )
 
     def of_people(self) -> PeoplesNoise:

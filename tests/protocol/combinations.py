@@ -17,6 +17,7 @@ from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.shuffled_bits import ShuffledBits
+from confide.mechanisms.skellam import SkellamShares
 from confide.mechanisms.toeplitz import ToeplitzCounter
 from confide.mechanisms.tree import TreeCounter
 from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
@@ -73,6 +74,7 @@ def mechanisms(question: Any) -> list[Any]:
         ExactCounter(1, grid),
         ShuffledBits(crowd),
         ShuffledBits(crowd, categories=question.width),
+        SkellamShares(1 << 30, (BATCH,), question.width, grid),
     ]
 
 

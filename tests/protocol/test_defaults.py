@@ -13,7 +13,7 @@ from confide.lab.simulation import prepare
 from confide.mdp import Spec
 from confide.privacy import Schedule
 from confide.protocol import accepted
-from confide.protocol.defaults import abilities, mixing_for, request_for, schedule_for
+from confide.protocol.defaults import abilities, growth_for, mixing_for, request_for, schedule_for
 from confide.protocol.design import make
 from confide.protocol.kinds import CountQuestion
 from confide.service.collector.founding import make_service
@@ -90,3 +90,9 @@ def test_default_schedules() -> None:
     assert schedule_for(Local(1.0), "tight", small, 10**8) == Schedule.growth(10**8, 1.01)
     assert schedule_for(NoPrivacy(), "tight", small, 1000) == Schedule.every(1000)
     assert schedule_for(NoPrivacy(), "tight", small, 1000, scouts=True) == Schedule.scouting(1000, 1.05)
+
+
+def test_large_worlds_have_fewer_releases() -> None:
+    assert growth_for(Spec(6, 2, 20), 10**5) == growth_for(Spec(100, 4, 20), 10**5) == 1.01
+    large = Schedule.growth(10**5, growth_for(Spec(300, 4, 20), 10**5))
+    assert 150 < large.releases < 300 and growth_for(Spec(3000, 4, 20), 10**5) == 1.2

@@ -45,8 +45,9 @@ def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.ran
     """The sum of reports to one server or shuffler."""
     mechanism = design.devices[level]
     low, high = limits(design, level)
-    cells = np.empty(totals.shape, dtype=np.int64)
-    for row, count in enumerate(people.tolist()):
+    cells = np.zeros(totals.shape, dtype=np.int64)
+    for row in np.flatnonzero(people).tolist():  # of nobody there is no message
+        count = int(people[row])
         multiples = mechanism.sum_of(totals[row], count, design.question.trials, rng) / mechanism.grid
         cells[row] = np.clip(np.rint(multiples), low * count, high * count)
     return Sum(design.digest, cells, people, level)

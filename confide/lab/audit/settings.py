@@ -54,7 +54,7 @@ def _batches(number: int) -> Schedule:
 def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, **mixed: bool) -> AuditSetting:
     """A setting with shufflers of so many base batches; those of several sizes take whole episodes only."""
     mixing = Mixing(crowd, **mixed)
-    without = ("shuffled-step",) if mixed else ()
+    without = ("shuffled-step", *(("skellam",) if mixing.tree else ())) if mixed else ()
     return AuditSetting(label, spec, mixing.schedule(batches * crowd), {"mixing": mixing}, without)
 
 
@@ -81,6 +81,7 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
         _shuffled("widening", BASIC, batches=18, crowd=SMALL_CROWD, widening=True),
         _shuffled("widening-h2-per-step", STEPWISE, batches=18, crowd=SMALL_CROWD, widening=True),
         replace(_shuffled("twice", BASIC, batches=2), changes={"mixing": Mixing(CROWD), **AGAIN}),
+        replace(_shuffled("budgeted", LONGER), changes={"mixing": Mixing(CROWD), "budget": 3}, kinds=(budgeted.KIND,)),
     ),
     JOINT: (
         AuditSetting("", BASIC, _batches(2)),

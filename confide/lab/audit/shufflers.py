@@ -10,12 +10,13 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
-from ...privacy import Loss
+from ...privacy import Loss, Pure, repeat
 from ...protocol.design import Design
 from ...protocol.kinds import bits
+from ...protocol.kinds.step import KIND as STEPS
 from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
-from .directed import composed
+from .directed import Directed, composed
 from .events import Array, Statistic
 from .likelihood import OBVIOUSLY_RARE, both_ways, exact_loss, log_likelihood_ratio
 from .people import Pair, categories, exact_message
@@ -27,12 +28,15 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
     the second.
 
     Of whole episodes outputs are what devices send, added up: the device's mechanism flips all bits of a counter at once, for
-    each shuffler of a tree anew; where batches widen she is in one of the largest. Of sampled steps they are sums of as many
+    each shuffler of a tree anew; where batches widen she is in one of the largest. Of shares of noise outputs are the shares of
+    as many honest devices as there are, added up, in the cells in which the two differ. Of sampled steps they are sums of as many
     people's bits, drawn at once from their law; that devices send such bits is for whole runs to see.
     """
     if design.mixing is None:
         raise InvalidInput("design-without-shufflers", "This design has no shufflers. Make one under trust shuffle.")
-    return (_of_bits if design.question.kind == bits.KIND else _of_steps)(name, design, people, design.mixing)
+    if design.question.kind == STEPS:
+        return _of_steps(name, design, people, design.mixing)
+    return (_of_bits if design.question.kind == bits.KIND else _of_shares)(name, design, people, design.mixing)
 
 
 def _honest(mixing: Mixing, level: int) -> int:
@@ -151,6 +155,48 @@ def _of_bits(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
     claimed = _added([ratio for level in levels if (ratio := log_likelihood_ratio(*level)) is not None], width)
     exact = composed([loss for level in levels if (loss := exact_loss(*level)) is not None])
     return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
+
+
+def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
+    level = len(design.devices) - 1
+    device, honest = design.devices[level], _honest(mixing, level)
+    first, second = (np.rint(exact_message(design, person, device.grid) / device.grid) for person in people)
+    differ = first != second
+    differ[0] |= not differ.any()  # two who cannot be told apart still give something to look at
+    sums = honest * first[differ], (honest - 1) * first[differ] + second[differ]
+    width = int(differ.sum())
+    mean = honest * device.rate / device.people
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        shares = device.steps(noise, (honest, count * width)).sum(axis=0).reshape(count, width)
+        return np.asarray(sums[world] + shares, dtype=np.float64)
+
+    def claimed(outputs: Array) -> Array:
+        from scipy.stats import skellam
+
+        logs = [skellam.logpmf(outputs - each, mean, mean).sum(axis=1) for each in sums]
+        return np.asarray(logs[0] - logs[1])
+
+    exact = shares_loss(mean, np.abs(first - second)[first != second].astype(np.int64).tolist())
+    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
+
+
+def shares_loss(mean: float, shifts: list[int]) -> Loss:
+    """The exact loss of differences of two Poisson variables of this mean, on cells that are shifted by so much each."""
+    from scipy.stats import skellam
+
+    if not shifts:
+        return Pure(0.0)
+
+    def table(shift: int) -> Directed:
+        far = int(12 * math.sqrt(2 * mean)) + 30 + shift
+        places = np.arange(-far, far + 1)
+        laws = [dict(enumerate(skellam.logpmf(places - moved, mean, mean).tolist())) for moved in (0, shift)]
+        likely = {at for at in laws[0] if min(law[at] for law in laws) > OBVIOUSLY_RARE}
+        return both_ways(*(_normal({at: law[at] for at in likely}) for law in laws))
+
+    tables = [(table(shift), shifts.count(shift)) for shift in sorted(set(shifts))]
+    return composed([Directed(repeat(law.there, many), repeat(law.back, many)) for law, many in tables])
 
 
 def _added(ratios: list[Statistic], width: int) -> Statistic:

@@ -192,7 +192,8 @@ def shuffle_whole(design: Design) -> WholeRun:
     seen = running(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size
 
     def shown(person: Trajectory) -> Array:
-        cells = np.append(np.tile(exact_message(design, person, 1.0), rows), np.zeros(rows))
+        grid = design.devices[0].grid
+        cells = np.append(np.tile(exact_message(design, person, grid) / grid, rows), np.zeros(rows))
         # A tree's sums cover everybody so far; a service's batches are disjoint, and she is in the first.
         return np.resize(cells, seen) if tree else np.append(cells, np.zeros(seen - len(cells)))
 

@@ -374,6 +374,23 @@ def first_visits(world: World, policy: Array, chain: Array, pair: tuple[int, int
 
 
 @compiled
+def walk_to(world: World, policy: Array, pair: tuple[int, int], only: int, cost: int, rng: np.random.Generator) -> int:
+    """The category (s', paid) of one person's first visit of a pair, at any step or at `only`; 2 S if there was none."""
+    horizon, states, _ = policy.shape
+    layered = world.rewards.shape[0] > 1
+    here = pick(world.initial, rng)
+    for h in range(horizon):
+        layer = h if layered else 0
+        action = pick(policy[h, here], rng)
+        after = pick(world.transitions[layer, here, action], rng)
+        if here == pair[0] and action == pair[1] and (only < 0 or only == h):
+            paid = 1 if rng.random() < world.rewards[layer, here, action] else 0
+            return int(2 * after + (1 - paid if cost else paid))
+        here = after
+    return int(2 * states)
+
+
+@compiled
 def draw_asked(
     world: World, policy: Array, people_by_row: Integers, layout: Layout, rng: np.random.Generator, out: Integers
 ) -> None:
@@ -390,6 +407,11 @@ def draw_asked(
         if people_by_row[row] == 0:
             continue
         s, a = row % pairs // actions, row % pairs % actions
+        if people_by_row[row] < states:  # to walk them is less work, and the same law
+            only = -1 if layout.layers == 1 else row // pairs
+            for _ in range(people_by_row[row]):
+                out[row, walk_to(world, policy, (s, a), only, layout.cost, rng)] += 1
+            continue
         first_visits(world, policy, chain, (s, a), -1 if layout.layers == 1 else row // pairs, first)
         split(people_by_row[row], first, rng, visitors)
         out[row, 2 * states] += visitors[horizon]

@@ -22,7 +22,7 @@ from ...learning.learners.learner import plan
 from ...learning.planning.evaluation import flow_value, flow_visits
 from ...privacy.guarantee import SHUFFLE
 from ...protocol.design import Design
-from ...protocol.kinds import bits
+from ...protocol.kinds import bits, step
 from ...protocol.releases.release import Counts, Noise
 from .batched import curve
 from .bundles import LearnerArrays, Luck, error_tables, learning_of, luck_of
@@ -215,8 +215,8 @@ def _loop(name: str, the_plan: Callable[..., Any], adder: Callable[..., Any]) ->
 
 
 def supports(setting: Setting) -> bool:
-    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan."""
-    return setting.design.trust == SHUFFLE and setting.compiled
+    """Whether a compiled loop exists: shufflers who add up flipped bits, and a learner with a compiled plan."""
+    return setting.design.trust == SHUFFLE and setting.design.kind.name in (bits.KIND, step.KIND) and setting.compiled
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:

@@ -19,6 +19,7 @@ Visits are read as twice a half visit, so their noise has four times the varianc
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,10 +28,11 @@ import numpy as np
 from ...errors import InvalidInput
 from ...mdp import Spec
 from ...privacy import Sensitivity
+from ...privacy.guarantee import SHUFFLE
 from .budgeted import BudgetedQuestion
 from .counts import COUNTS, DROPPED, HALF_CELLS, MIDDLE, SINGLE_STEP, CountQuestion, average_visits, stacked
 from .encoded import CellByCell, EncodedKind
-from .kind import Array, Integers, Possible, by_trust, register
+from .kind import Array, DesignMaker, Integers, Possible, by_trust, register
 from .question import Range
 from .sensitivity import farthest
 
@@ -92,9 +94,17 @@ class BanditKind(EncodedKind[BanditQuestion]):
 
     name = KIND
     answered = by_trust(
+        shuffle=("skellam",),
         joint=("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz"),
         central=("laplace", "gaussian"),
     )
+    unknown_in_pages = ("shuffle",)
+
+    def designers(self) -> Mapping[str, DesignMaker]:
+        """Shufflers, who take it with shares of noise and in no other way."""
+        from ..trusts.shuffle import design_shuffle
+
+        return {SHUFFLE: design_shuffle}
 
     def read(self, data: bytes) -> BanditQuestion:
         """The question that wrote these bytes: those of its counts."""

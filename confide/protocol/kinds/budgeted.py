@@ -164,9 +164,12 @@ class BudgetedKind(PartOfCounts[BudgetedQuestion]):
     name = KIND
     of_whole_episodes = True
     answered = by_trust(
-        local=("gaussian",), joint=("tree-gaussian", "toeplitz", "buffered-toeplitz"), central=("gaussian",)
+        local=("gaussian",),
+        shuffle=("skellam",),
+        joint=("tree-gaussian", "toeplitz", "buffered-toeplitz"),
+        central=("gaussian",),
     )
-    unknown_in_pages = ("local",)
+    unknown_in_pages = ("local", "shuffle")
 
     def read(self, data: bytes) -> BudgetedQuestion:
         """The question that wrote these bytes."""

@@ -296,4 +296,4 @@ def read_sums(design: Design, cover: Cover) -> Any:
 
 def _estimate(design: Design, total: Sum) -> NDArray[np.float64]:
     mechanism = design.devices[total.level]
-    return design.kind.estimate(design.question, mechanism, total.cells.astype(np.float64), total.people)
+    return design.kind.estimate(design.question, mechanism, total.cells * mechanism.grid, total.people)

@@ -40,10 +40,10 @@ class LocalTrust(Trust):
     )
 
     def designers(self) -> Mapping[str, DesignMaker]:
-        """Counts, of whole episodes or of a single step, by the mechanism that adds least."""
-        from .local_counts import design_local, design_single
+        """Counts, by the mechanism that adds least."""
+        from .local_counts import design_local
 
-        return {"counts": design_local, "bandit": design_single}
+        return {"counts": design_local}
 
     def law(self, design: Design, people: People) -> Law:
         """Everybody's own noise."""

@@ -20,7 +20,7 @@ from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request
 from ..kinds import CountQuestion, StepQuestion, find
 from ..kinds.asked import AskedQuestion
 from ..kinds.categories import CategoryQuestion
-from ..kinds.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from ..kinds.counts import CENTRED, DROPPED, REWARDS, SINGLE_STEP, SQUARES, TRANSITIONS, VISITS
 from ..papers import Printed, fairest, printed, transitions_widened
 from .budgets import budgeted_form
 from .local import LocalTrust
@@ -40,6 +40,8 @@ def design_local(request: Request) -> Design:
     name, promise = request.mechanism, request.promise
     if name not in (AUTO, *MECHANISMS):
         validation.choice("mechanism", name, (*MECHANISMS, *registry.names()))
+    if request.question.parts == SINGLE_STEP:
+        return _design_single(request)
     if request.calibration == TIGHT:
         chosen = name == AUTO
         names = [each for each in MECHANISMS if _worth_trying(each, promise)] if chosen else [name]
@@ -75,9 +77,9 @@ def one_report(name: str, request: Request) -> Guarantee:
     return one_of(request.promise, request.participation.times, gaussian=name == "gaussian", pure=pure)
 
 
-def design_single(request: Request) -> Design:
+def _design_single(request: Request) -> Design:
     """The design of a single step: context, action and reward as one category."""
-    form = StepQuestion(request.question.counts.having(levels=1))
+    form = StepQuestion(request.question.having(levels=1))
     names = ENCODINGS if request.mechanism == AUTO else (validation.choice("mechanism", request.mechanism, ENCODINGS),)
     options = [calibrated(name, form, one_report(name, request)) for name in names]
     if request.mechanism == AUTO:

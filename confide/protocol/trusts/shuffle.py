@@ -19,10 +19,16 @@ must not depend on her episodes.
 base batches that contains t is a left child. Running counts add up the nodes of the binary digits of t, so their noise grows with
 the logarithm of t and not with its root. She is in at most floor(log2 M) + 1 nodes of M base batches, all of which are charged.
 
+**Shares of noise instead of bits** (`mechanisms.skellam`). Every device sends the budgeted counts that a curator would count (of
+a single step the counts of `bandit`), in whole numbers, with a share of noise on every cell; the shares of a batch's honest people
+add up to the noise that hides one of them. The argument for disjoint batches is the same, with the account of `privacy.skellam` in
+place of that of bits. The noise is about that of a curator's single release, a fraction of that of bits; but a shuffler who looks
+at single reports sees them all but bare. So the certificate says that there is no guarantee against it.
+
 `sound`: the bits of M_sh, in disjoint batches. `tight`: whichever of these adds least noise: M_sh; M_sh without visit bits,
-which are rows of transitions; one sampled step. `paper`: M_sh, with the whole history shuffled anew before every episode,
-of which only the local guarantee is true: two consecutive releases differ by exactly one report, and their difference shows
-it; so whatever one release promises, two do not. To a learner the permutation makes no difference: it adds up the reports.
+which are rows of transitions; one sampled step; shares of noise. `paper`: M_sh, with the whole history shuffled anew before every
+episode, of which only the local guarantee is true: two consecutive releases differ by exactly one report, and their difference
+shows it; so whatever one release promises, two do not. To a learner the permutation makes no difference: it adds up the reports.
 """
 
 from __future__ import annotations
@@ -30,29 +36,34 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import validation
 from ...errors import InvalidInput
-from ...mdp import Spec
+from ...mdp import STATIONARY, Spec
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.shuffled_bits import ShuffledBits
+from ...mechanisms.skellam import SkellamShares, cut_off
 from ...privacy import Act, Guarantee, repeat
 from ...privacy.crowds import calibrated, smallest_crowd, with_local
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...privacy.schedule import STEADY
-from ...privacy.shuffling import ShuffledCrowd, shuffled_loss
-from ..design import AUTO, PAPER, SOUND, Design, Request, check_noise
-from ..kinds import CountQuestion, Question, StepQuestion, asked, counts
+from ...privacy.shuffling import shuffled_loss
+from ...privacy.skellam import least_rate
+from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, check_noise
+from ..kinds import CountQuestion, Question, StepQuestion, asked, bandit, counts
+from ..kinds.bandit import BanditQuestion
 from ..kinds.bits import BitQuestion
-from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS, average_visits
+from ..kinds.budgeted import BudgetedQuestion
+from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, SINGLE_STEP, TRANSITIONS, VISITS, average_visits
 from ..kinds.kind import DesignMaker
 from ..laws import Law, PeoplesNoise, SumsNoise
 from ..releases.release import BATCHES, PEOPLES
 from ..shuffled_obi import PAPER_NAME, bits_a_step, claimed_epsilon, printed_bit_epsilon
+from .budgets import MOST_WALKED
 from .mixing import BEYOND, Mixing, people_in_sum
 from .trust import People, ReportMaker, Trust, register
 
@@ -61,14 +72,18 @@ if TYPE_CHECKING:
     from ..releases.books import Book
     from ..releases.shuffler import Submission
 
-BITS, STEP = "shuffled-bits", "shuffled-step"
-MECHANISMS = (BITS, STEP)
+BITS, STEP, SHARES = "shuffled-bits", "shuffled-step", "skellam"
+MECHANISMS = (BITS, STEP, SHARES)
+MOST_CELLS = 60_000
+"""Reports of counts with shares of noise have one byte a cell or more: beyond so many cells, bits are sent."""
 # Which part of delta is set aside for crowds that turn out too small.
 SET_ASIDE = 1e-3
 # The part of delta by which m batches of so many bits and one of m times as many may differ as they are computed.
 ROUNDED = 1e-5
 # How many standard deviations of their noise the visits of the average pair are in a first batch; chosen on tuning worlds.
 SHOWN = 5.0
+
+BARE = "against a shuffler who looks at single reports, or works with the server, the guarantee is none"
 
 ShuffledQuestion = BitQuestion | StepQuestion
 
@@ -87,7 +102,13 @@ def design_shuffle(request: Request) -> Design:
             f"local_epsilon must be above the epsilon of the sums, {epsilon:g}: at {mixing.local_epsilon:g} devices keep the "
             "promise by themselves, and shuffling adds nothing. Choose trust local.",
         )
-    question = request.question.having(levels=mixing.reward_bits)
+    single = request.question.kind == bandit.KIND
+    question = request.question.counts.having(levels=mixing.reward_bits)
+    if single and (request.calibration == PAPER or request.mechanism not in (AUTO, SHARES)):
+        raise InvalidInput(
+            "single-step-takes-shares",
+            "A single step is told to shufflers with shares of noise, as no paper has it. Choose the mechanism skellam.",
+        )
     if request.calibration == PAPER:
         return _paper_design(question, request, mixing)
     schedule = request.schedule
@@ -98,17 +119,26 @@ def design_shuffle(request: Request) -> Design:
             f"{' and more' if mixing.widening else ''}. Got {schedule}. Use {mixing.schedule(schedule.users)}, "
             "or leave it out of the command.",
         )
-    designs, refused = [], []
-    for form in _forms(question, request, mixing):
+    designs: list[Design] = []
+    refused: list[InvalidInput] = []
+    ways = [] if single else [(form, _with_noise) for form in _forms(question, request, mixing)]
+    for form, make in [*ways, *((form, _with_shares) for form in _shared_forms(question, request, mixing))]:
         try:
-            design = _with_noise(form, request, mixing)
+            design = make(form, request, mixing)
         except InvalidInput as error:  # a batch may be too small for some bits and not for others
             refused.append(error)
             continue
         if request.mechanism != AUTO or request.can(form, design.mechanism):
             designs.append(design)
     if not designs:
-        raise refused[0]
+        raise (
+            refused[0]
+            if refused
+            else InvalidInput(
+                "shares-need",
+                "Shares of noise need a delta, one law for all steps, and neither a tree nor a local epsilon. Use shuffled-bits.",
+            )
+        )
     return min(designs, key=lambda design: design.kind.backup_variance(design.question, design.devices[0]))
 
 
@@ -140,11 +170,44 @@ def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Sh
             "Shufflers of several sizes take whole episodes. Choose the mechanism shuffled-bits, or give a batch and no tree.",
         )
     stepwise = name == STEP or (not sound and mixing.reward_bits == 1 and not several)
-    if name == STEP:
+    if name in (STEP, SHARES):
         forms = []
     if stepwise and name != BITS:
         forms.append(StepQuestion(pairs))
     return forms
+
+
+def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Any]:
+    """What is sent with shares of noise: budgeted counts, or those of a single step; nothing where that is not possible, or where
+    nobody said that devices can, since they then have no guarantee of their own.
+    """
+    spec, single_kind = question.spec, request.question.kind == bandit.KIND
+    chosen = request.mechanism == SHARES or single_kind
+    if not chosen and request.able is None:
+        return []
+    single = spec.horizon == 1
+    able = request.promise.delta > 0 and (spec.dynamics == STATIONARY or single) and mixing.local_epsilon is None
+    walked = chosen or request.schedule.users <= MOST_WALKED or single
+    ours = request.calibration == TIGHT or single_kind
+    once = request.participation.times == 1
+    if not (able and walked and ours and once) or mixing.tree or request.mechanism not in (AUTO, SHARES):
+        return []
+    form: Any
+    if single:
+        form = BanditQuestion(question.having(parts=SINGLE_STEP, last=DROPPED, expected=None))
+    else:
+        form = BudgetedQuestion.of(question.tight(), request.budget)
+    return [form] if form.cells <= MOST_CELLS else []
+
+
+def _with_shares(question: Any, request: Request, mixing: Mixing) -> Design:
+    """The design in which devices add shares of the least Skellam noise that keeps the promise."""
+    promise, size, grid = request.promise, question.price(), 1 / question.resolution
+    honest = _crowds(question, mixing, request.schedule.users, 0.0)
+    cut = cut_off(honest, question.width)
+    rate = least_rate(_epsilon(promise), promise.delta, size.l1 / grid, size.l2 / grid, cut)
+    shares = SkellamShares(rate, honest, question.width, grid)
+    return request.design(question, Act(shares, size), remarks=question.remarks)
 
 
 def _with_noise(question: ShuffledQuestion, request: Request, mixing: Mixing) -> Design:
@@ -178,14 +241,17 @@ def _crowds(question: Question, mixing: Mixing, users: int, missing: float) -> t
 def _check(design: Design) -> None:
     """Refuse a design whose crowds are larger than its batches."""
     mechanism, mixing = design.mechanism, _mixing(design)
-    if not hasattr(mechanism, "crowds"):
+    if not hasattr(mechanism, "loss_among"):
         raise InvalidInput(
             "mechanism-not-for-trust",
             f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.",
         )
-    stated = tuple(crowd.people for crowd in mechanism.crowds)
     expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
-    if stated != expected or mechanism.apart != mixing.widening:
+    shared = mechanism.name == SHARES
+    fits = (
+        mechanism.width == design.question.width and not mixing.tree if shared else mechanism.apart == mixing.widening
+    )
+    if mechanism.people != expected or not fits:
         raise InvalidInput(
             "crowds-of-other-batches", "The crowds of the mechanism are not those of the batches. Make it again."
         )
@@ -256,8 +322,10 @@ def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> 
 
 
 def local_guarantee(design: Design) -> Guarantee:
-    """The guarantee that each device keeps by itself, whoever the shuffler works with."""
+    """The guarantee that each device keeps by itself, whoever the shuffler works with; none with shares of noise."""
     alone = repeat(design.mechanism.local_loss(design.act.sensitivity), design.act.times).epsilon(0.0)
+    if math.isinf(alone):
+        return Guarantee.none()
     return replace(design.requested, trust=LOCAL, epsilon=alone, delta=0.0)
 
 
@@ -265,14 +333,13 @@ def remaining(design: Design, honest: int) -> Guarantee:
     """The guarantee if only so many people of every base batch are honest: at worst what devices keep by themselves."""
     mechanism = design.mechanism
     honest = validation.integer("honest", honest, 1, _mixing(design).batch)
-    crowds = tuple(
-        ShuffledCrowd(crowd.flip, _people_in_sum(design.question, honest << level, mechanism.missing))
-        for level, crowd in enumerate(mechanism.crowds)
-    )
-    loss = shuffled_loss(crowds, round(design.act.sensitivity.l1), mechanism.missing, mechanism.apart)
+    levels = range(len(mechanism.people))
+    people = tuple(_people_in_sum(design.question, honest << level, mechanism.missing) for level in levels)
+    loss = mechanism.loss_among(people, design.act.sensitivity)
     epsilon = repeat(loss, design.act.times).epsilon(design.requested.delta)
     alone = local_guarantee(design)
-    return replace(design.requested, epsilon=epsilon) if epsilon < (alone.epsilon or 0.0) else alone
+    least = math.inf if alone.epsilon is None else alone.epsilon
+    return replace(design.requested, epsilon=epsilon) if epsilon < least else alone
 
 
 def _mixing(design: Design) -> Mixing:
@@ -298,7 +365,7 @@ class ShuffleTrust(Trust):
     mechanisms = MECHANISMS
 
     def designers(self) -> Mapping[str, DesignMaker]:
-        """Counts, in bits or by a sampled step."""
+        """Counts, in bits, by a sampled step, or with shares of noise."""
         return {counts.KIND: design_shuffle}
 
     def law(self, design: Design, people: People) -> Law:
@@ -333,13 +400,15 @@ class ShuffleTrust(Trust):
             f"at least {honest:,} of the {batch:,} people of a batch are honest{later}; "
             f"with {half:,} of them {remaining(design, half)} is left",
             f"each person is in one batch{nodes}{again}; nobody acts on sums of their own batch; a short last batch is held",
+            *(() if local_guarantee(design).private else (BARE,)),
             *design.question.assumptions,
             "every device draws its own noise and sends each report once",
         )
 
     def further(self, design: Design) -> tuple[Guarantee, ...]:
-        """What devices keep by themselves."""
-        return (local_guarantee(design),)
+        """What devices keep by themselves, if anything."""
+        alone = local_guarantee(design)
+        return (alone,) if alone.private else ()
 
     def check(self, design: Design) -> None:
         """Refuse a design whose crowds are larger than its batches."""

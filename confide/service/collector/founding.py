@@ -77,6 +77,12 @@ class ServiceChoices:
         return ROLES.get(self.promise.trust)
 
     @property
+    def claimed(self) -> bool:
+        """Whether the guarantee of a shuffler can be claimed: tokens are issued, and the shuffler has another operator."""
+        between = str(self.between.get("operator") or "")
+        return self.issuer is not None and between not in ("", self.operator)
+
+    @property
     def seconds(self) -> float:
         """The window, or its default."""
         return self.window if self.window is not None else WINDOW if self.role else 0.0
@@ -113,6 +119,7 @@ class ServiceChoices:
             shuffling={"batch": self.batch, "honest": self.honest},
             mechanism=self.mechanism,
             devices=self.devices,
+            claimed=self.claimed,
             failure=self.failure,
             endless=self.endless,
         )

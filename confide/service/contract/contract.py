@@ -260,8 +260,9 @@ def weaker(new: Contract, old: Contract) -> str:
     if issuing:
         return issuing
     alone, before_alone = new.design.local_guarantee.epsilon, old.design.local_guarantee.epsilon
-    if new.design.mixing is not None and alone is not None and before_alone is not None and alone > before_alone:
-        return f"its devices by themselves keep epsilon {alone:g} instead of {before_alone:g}"
+    if new.design.mixing is not None and before_alone is not None and (alone is None or alone > before_alone):
+        kept = "nothing" if alone is None else f"epsilon {alone:g}"
+        return f"its devices by themselves keep {kept} instead of epsilon {before_alone:g}"
     if new.window < old.window:
         return f"its reports are sent within {new.window:g} seconds instead of {old.window:g}, which says more of when"
     if first["reports_per_person"] > other["reports_per_person"]:

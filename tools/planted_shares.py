@@ -1,0 +1,54 @@
+"""Mutants of noise that devices add in shares, and of its account."""
+
+from __future__ import annotations
+
+from .planted import Mutant
+
+ACCOUNT = "tests/privacy/test_skellam.py"
+SHARES = "tests/mechanisms/test_skellam.py"
+DESIGNS = "tests/protocol/test_shares.py"
+
+MUTANTS = (
+    Mutant(
+        "a share is for four times as many honest people as there are",
+        "mechanisms/skellam.py",
+        "        return tuple(SkellamShare(self.rate, people, self.grid) for people in self.honest)",
+        "        return tuple(SkellamShare(self.rate, 4 * people, self.grid) for people in self.honest)",
+        (f"{DESIGNS}::test_every_report_has_one_length_and_sums_are_what_was_counted",),
+        ("shuffle/bandit",),
+        samples=40_000,
+    ),
+    Mutant(
+        "the noise of shares is calibrated to the counts and not to their grid",
+        "mechanisms/skellam.py",
+        "        return skellam_loss(variance, sensitivity.l1 / self.grid, sensitivity.l2 / self.grid, cut)",
+        "        return skellam_loss(variance, sensitivity.l1, sensitivity.l2, cut)",
+        (f"{DESIGNS}::test_bytes_survive_and_shares_for_other_batches_are_refused",),
+        unseen="The rate is found by the right sizes, so that designs keep their noise; a false one is accepted from bytes.",
+    ),
+    Mutant(
+        "a quarter of what Renyi divergences add up to is charged",
+        "privacy/skellam.py",
+        "        curve.append((order, gaussian * l2**2 + beyond * l1))",
+        "        curve.append((order, gaussian * l2**2 / 4 + beyond * l1))",
+        (f"{ACCOUNT}::test_cells_that_share_a_change_are_no_worse_than_the_bound",),
+        ("shuffle/bandit",),
+        samples=40_000,
+    ),
+    Mutant(
+        "no heads are always kept",
+        "mechanisms/skellam.py",
+        "        kept[none] = noise.integers(2, none.size) == 1",
+        "        kept[none] = True",
+        (f"{SHARES}::test_draws_have_the_law_and_no_other",),
+        unseen="A share is smaller by a quarter of its variance, which so many samples hardly tell at this epsilon.",
+    ),
+    Mutant(
+        "shares are chosen where nobody can claim the guarantee of a shuffler",
+        "protocol/defaults.py",
+        "        able = frozenset(row for row in able if row[1] != SHARES)",
+        "        able = frozenset(able)",
+        (f"{DESIGNS}::test_they_are_chosen_where_the_guarantee_can_be_claimed_and_nowhere_else",),
+        unseen="Whom a service trusts is no matter of what is sent.",
+    ),
+)
