@@ -289,4 +289,12 @@ MUTANTS = (
         ("tests/privacy/test_shuffling.py::test_crowds_apart_each_keep_the_promise_with_hardly_more_noise_than_alone",),
         unseen="All sizes have the same variance, so that noise falls short by some 2 %.",
     ),
+    Mutant(
+        "of a user who comes again the first batch alone is charged",
+        "mechanisms/toeplitz.py",
+        "        for first in range(0, times * self.separation, self.separation):\n",
+        "        for first in range(1):\n",
+        ("tests/mechanisms/test_participation.py::test_no_pattern_of_batches_moves_more_than_is_charged",),
+        ("joint/toeplitz/thrice",),
+    ),
 )
