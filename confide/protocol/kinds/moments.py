@@ -47,7 +47,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ from ...mdp.described import DescribedFeatures
 from ...mechanisms.gaussian import FINE, Gaussian, sigma_for
 from ...privacy import Act, Guarantee, Sensitivity
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, NONE
-from ..design import AUTO, TIGHT, Design, Request
+from ..design import AUTO, PAPER, Design, Request
 from ..releases.release import NO_NOISE, Noise
 from .counts import MOST_CELLS, stacked
 from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, register
@@ -364,10 +364,8 @@ def _question(request: Request) -> MomentsQuestion:
             "moments-need-delta",
             "Moments of features are hidden by Gaussian noise, which needs delta above 0. Got delta 0. Give one such as 1e-6.",
         )
-    if request.calibration != TIGHT:
-        raise InvalidInput(
-            "moments-calibration", f"No paper asks for these moments, so they are {TIGHT}. Got {request.calibration}."
-        )
+    if request.calibration == PAPER:
+        raise InvalidInput("moments-calibration", "No paper asks for these moments. Use tight.")
     question: MomentsQuestion = request.question
     return question
 
@@ -375,10 +373,18 @@ def _question(request: Request) -> MomentsQuestion:
 def design_gaussian(request: Request) -> Design:
     """Gaussian noise on every cell: of each report, or of the sum of a whole data set."""
     validation.choice("mechanism", request.mechanism, (AUTO, "gaussian"))
-    question = _question(request)
-    grid = _grid(question, sigma_for(request.promise, question.price().l2, 0.0))
+    question, promise, episodes = _question(request), request.promise, float(request.episodes)
+    if request.share != 1:
+        raise InvalidInput(
+            "moments-share",
+            f"Moments take all of a promise. Got a share of {request.share:g}. Ask for nothing beside them.",
+        )
+    grid = _grid(question, sigma_for(promise, question.price().l2 * episodes, 0.0))
     size = question.price(grid)
-    sigma = sigma_for(request.promise, size.l2, 0.0 if request.promise.rho is not None else grid)
+    size = replace(
+        size.scaled(episodes), cells=size.cells * request.episodes
+    )  # group privacy: of so many episodes of one person
+    sigma = sigma_for(promise, size.l2, 0.0 if promise.rho is not None else grid)
     return request.design(question, Act(Gaussian(sigma, grid), size))
 
 

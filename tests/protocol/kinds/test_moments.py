@@ -213,7 +213,18 @@ def test_promises_without_delta_and_papers_are_refused() -> None:
     with refused("moments-need-delta"):
         make(Request(question, Guarantee("joint", 1.0, 0.0), Schedule.batches(1, 1)))
     with refused("moments-calibration"):
-        make(Request(question, Guarantee("joint", 1.0, 1e-6), Schedule.batches(1, 1), "sound"))
+        make(Request(question, Guarantee("joint", 1.0, 1e-6), Schedule.batches(1, 1), "paper"))
+
+
+def test_several_episodes_of_a_person_are_priced_together() -> None:
+    question = MomentsQuestion.of(described(*TABLES["plane"]), 2)
+    one, two = (
+        make(Request(question, PROMISES["central"], Schedule.batches(1, 1), episodes=episodes)) for episodes in (1, 2)
+    )
+    assert two.mechanism.sigma == pytest.approx(2 * one.mechanism.sigma, rel=1e-2)
+    assert Design.from_bytes(two.to_bytes()).digest == two.digest
+    with refused("moments-share"):
+        make(Request(question, PROMISES["central"], Schedule.batches(1, 1), share=0.5))
 
 
 def test_bytes_of_a_question() -> None:
