@@ -46,5 +46,7 @@ class Metrics:
 
     def page(self, everything: bool = True) -> bytes:
         """The counters as Prometheus reads them. everything: all of them, which are made of reports; else `PUBLIC_METRICS` only."""
-        registry = self._registry if everything else self._registry.restricted_registry(PUBLIC_METRICS)
-        return generate_latest(registry)
+        if everything:
+            return generate_latest(self._registry)
+        # One after the other: a registry restricted to several shows them in any order.
+        return b"".join(generate_latest(self._registry.restricted_registry([name])) for name in PUBLIC_METRICS)
