@@ -142,6 +142,22 @@ MUTANTS = (
         ("local/mixture",),
     ),
     Mutant(
+        "moments are priced at half",
+        "protocol/kinds/moments.py",
+        "        l2 = math.sqrt(square) * (1 + ROUNDING) + grid",
+        "        l2 = math.sqrt(square) / 2 + grid",
+        ("tests/protocol/kinds/test_moments.py",),
+        ("local/moments",),
+    ),
+    Mutant(
+        "a person's moments are not clipped",
+        "data/statistics/moments.py",
+        "    bounds = question.gram_bound, question.vector_bound\n",
+        "    bounds = 1e9, 1e9\n",
+        ("tests/protocol/kinds/test_moments.py",),
+        ("local/moments/h3",),
+    ),
+    Mutant(
         "a bit is kept with the whole epsilon",
         "mechanisms/randomized_response.py",
         "noise.lies(self.bit_epsilon, 1, bits.shape)",
