@@ -101,7 +101,7 @@ def test_other_words_are_refused(change: dict[str, Any], reason: str) -> None:
         ({"mechanism": "shuffled-bits", "crowds": [], "missing": 0.0, "categories": 0}, "crowds"),
         ({"mechanism": "shuffled-bits", "crowds": [[0.1]], "missing": 0.0, "categories": 0}, "missing"),
         ({"mechanism": "shuffled-bits", "crowds": 7, "missing": 0.0, "categories": 0}, "not iterable"),
-        ({"mechanism": "registered", "name": "nobody's", "says": {}}, "nobody registered"),
+        ({"mechanism": "registered", "name": "nobody's", "says": {}}, "is registered here"),
         ("laplace", "not a mechanism|does not describe"),
     ],
 )
