@@ -137,7 +137,7 @@ def test_a_mechanism_that_somebody_registered_is_calibrated_again(monkeypatch: p
             Design.from_bytes(made.to_bytes())
     finally:
         monkeypatch.delitem(registry._ENTRIES, "own")
-    with refused("design-unreadable", match="registered 'own'"):
+    with refused("design-unreadable", match="'own' is registered"):
         Design.from_bytes(made.to_bytes())
 
 
