@@ -54,7 +54,7 @@ def _batches(number: int) -> Schedule:
 def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, **mixed: bool) -> AuditSetting:
     """A setting with shufflers of so many base batches; those of several sizes take whole episodes only."""
     mixing = Mixing(crowd, **mixed)
-    without = ("shuffled-step", *(("skellam",) if mixing.tree else ())) if mixed else ()
+    without = ("shuffled-step", *(SHARED if mixing.tree else ())) if mixed else ()
     return AuditSetting(label, spec, mixing.schedule(batches * crowd), {"mixing": mixing}, without)
 
 
@@ -62,6 +62,8 @@ def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, **mi
 SLOW = ("bounded",)
 # Of reports that are made again, those whose losses add up in different ways.
 FEW = ("laplace", "gaussian", "k-ary")
+# Shares of noise are for users who come once.
+SHARED = ("skellam",)
 AGAIN, THRICE = {"participation": Participation(2)}, Participation(3, 2)
 
 SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
@@ -80,7 +82,7 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
         _shuffled("tree-h2-per-step", STEPWISE, batches=3, crowd=SMALL_CROWD, tree=True),
         _shuffled("widening", BASIC, batches=18, crowd=SMALL_CROWD, widening=True),
         _shuffled("widening-h2-per-step", STEPWISE, batches=18, crowd=SMALL_CROWD, widening=True),
-        replace(_shuffled("twice", BASIC, batches=2), changes={"mixing": Mixing(CROWD), **AGAIN}),
+        replace(_shuffled("twice", BASIC, batches=2), changes={"mixing": Mixing(CROWD), **AGAIN}, without=SHARED),
         replace(_shuffled("budgeted", LONGER), changes={"mixing": Mixing(CROWD), "budget": 3}, kinds=(budgeted.KIND,)),
     ),
     JOINT: (

@@ -133,7 +133,7 @@ def test_whatever_auto_or_a_flag_can_choose_is_attacked() -> None:
 def test_finding_entries() -> None:
     assert find() == entries()
     assert {entry.trust for entry in find(trust="joint")} == {"joint"}
-    settings = ("", "h3", "h2-per-step")
+    settings = ("", "h3", "h2-per-step", "twice")
     found = [entry for entry in find("local", "k-ary", ("tight",)) if not entry.device]
     assert found == [AuditEntry("k-ary", "local", "tight", setting=one) for one in settings]
     with pytest.raises(UnknownName):
