@@ -106,10 +106,9 @@ class OfflineRun:
             document |= {
                 "estimated": [[estimate.value, estimate.low, estimate.high] for estimate in self.estimates],
                 "gain_over_practice": [[estimate.value, estimate.low, estimate.high] for estimate in self.gains],
+                "judged": [evaluation.judged for evaluation in self.evaluations],
                 "practice_kept": float(np.mean([evaluation.practice_share for evaluation in self.evaluations])),
             }
-        if any(evaluation.judged is not None for evaluation in self.evaluations):
-            document["judged"] = [evaluation.judged for evaluation in self.evaluations]
         return {**document, "seconds": self.seconds, "certificate": self.certificate.as_json()}
 
 
