@@ -48,7 +48,7 @@ def told(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], code: int
 def test_the_mechanism_alone_and_the_privatizer(capsys: pytest.CaptureFixture[str]) -> None:
     rows = told(["--trust", "local", "--mechanism", "laplace", "--epsilon", "1", *QUICK], capsys)
     assert {tuple(row) for row in rows} == {tuple(KEYS)}
-    settings = ["", "/h3", "/h2-per-step"]
+    settings = ["", "/h3", "/h2-per-step", "/twice"]
     settings += [] if missing() else ["/browser"]
     named = [("laplace", "none"), *((f"local/laplace{setting}", "tight") for setting in settings)]
     ours = [row for row in rows if "/arms/" not in row["name"]]  # which another test may have entered
