@@ -278,7 +278,7 @@ def test_processes_share_the_time_too(capsys: pytest.CaptureFixture[str]) -> Non
     arguments = ["audit", *rows, "--deep", "--minutes", "0.02", "--workers", "2", "--confidence", "0.999999", "--json"]
     assert run(arguments) == 0
     result = json.loads(capsys.readouterr().out)
-    names = ["local/k-ary", "local/k-ary/h3", "local/k-ary/h2-per-step"]
+    names = [f"local/k-ary{setting}" for setting in ("", "/h3", "/h2-per-step", "/twice")]
     names += [] if missing() else ["local/k-ary/browser", "local/k-ary/h3/browser"]
     assert [row["name"] for row in result["rows"]] == names
     assert result["workers"] == 2 and result["false_alarm"] == pytest.approx(len(names) * 1e-6)
