@@ -24,7 +24,7 @@ from ...data.privatizers.dataset import grid_of
 from ...data.trajectories import Trajectory, episode_bytes
 from ...mechanisms.noise import NoiseSource, ReplayableNoise
 from ...protocol.design import Design
-from ...protocol.kinds import asked
+from ...protocol.kinds import asked, moments
 from ...protocol.releases import Report, Sum, release_bytes
 from ...service.intermediary.curator import EpisodeBatches
 from ...service.intermediary.shuffler import ReportBatches
@@ -129,7 +129,9 @@ def joint_whole(design: Design) -> WholeRun:
                 book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
         return np.concatenate(seen)
 
-    running = served if member is None else play
+    running = (
+        play if member is not None or design.question.kind == moments.KIND else served
+    )  # no service has features yet
     return WholeRun(running, lambda person: np.tile(exact_message(design, person, grid), releases))
 
 

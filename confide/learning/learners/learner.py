@@ -164,7 +164,7 @@ class TabularLearner:
 
     def models_for(self, noise: Noise, cells: int = 1) -> int:
         """How often it plans after a release with this noise, about so many cells of transitions."""
-        models = self.models[int(noise.own)] if noise.centred > 0 else 1
+        models = self.models[int(noise.own)] if max(noise.centred, noise.transitions) > 0 else 1
         return min(models, max(1, MOST_DRAWN // cells))
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:

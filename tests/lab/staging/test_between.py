@@ -36,10 +36,11 @@ def made_of(trust: str) -> Contract:
 
 def held(pair: Pair) -> np.ndarray:
     """The sum that is open in memory, in the units of what is counted."""
-    result = pair.doors.manager.open_batches._sums[1]
+    batches = pair.doors.manager.open_batches
     if pair.doors.role == "curator":
-        return result * pair.doors.manager.contract.design.mechanism.grid
-    return result.cells[0].astype(float)
+        return batches._sums[1] * pair.doors.manager.contract.design.mechanism.grid
+    (total,) = batches._shuffler._sums.values()
+    return total.cells[0].astype(float)
 
 
 def groups_of(contract: Contract, people: int, several: list[np.ndarray]) -> np.ndarray:
