@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.errors import InvalidInput
 from confide.lab.testing import MechanismConformance
 from confide.mdp import Spec
 from confide.mechanisms.randomizer import Tabled
@@ -73,7 +74,9 @@ def case(guarantee: Guarantee) -> Design:
 
 @register("truncated-laplace", [("counts", "local")], case)
 def truncated_laplace(sensitivity: Sensitivity, guarantee: Guarantee, unit: float) -> TruncatedLaplace:
-    """The least scale that keeps a guarantee with a delta above 0, to 1 %."""
+    """The least scale that keeps a guarantee with a delta above 0, to 1 %: no scale keeps one without."""
+    if guarantee.delta <= 0:
+        raise InvalidInput("delta-missing", "Truncated noise keeps no guarantee without a delta. Give one, say 1e-6.")
     start = sensitivity.l1 / (guarantee.epsilon or 1.0)
     return least_noise(lambda scale: of_scale(scale, unit), sensitivity, guarantee, start, tolerance=1e-2)
 

@@ -193,7 +193,8 @@ def blurred_arms(promise: Guarantee) -> Design:
 
 accept("counts", "blurred", WITNESS, blurred_counts)
 accept(KIND, "blurred", "local", blurred_arms)
-OWN = [row for row in accepted.rows() if accepted.case_of(row) is not None and row.trust != "none"]
+TOYS = {KIND, "blurred", WITNESS}  # examples are entered too, where they were imported, and have tests of their own
+OWN = [row for row in accepted.rows() if TOYS & set(row) and row.trust != "none"]
 
 
 @pytest.mark.parametrize("row", OWN, ids="-".join)
