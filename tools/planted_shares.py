@@ -36,6 +36,22 @@ MUTANTS = (
         samples=40_000,
     ),
     Mutant(
+        "what lies beyond the table of a Skellam law is not charged",
+        "privacy/skellam.py",
+        "    return top + math.log(float(np.exp(terms - top).sum()) + beyond)",
+        "    return top + math.log(float(np.exp(terms - top).sum()))",
+        (f"{ACCOUNT}::test_a_table_that_is_too_short_never_tells_too_little",),
+        unseen="Tables are long enough for the rest to be below what floats round; the bound is what proves it.",
+    ),
+    Mutant(
+        "the tail of a Skellam law is taken to fall as if it were not shifted",
+        "privacy/skellam.py",
+        " - order * math.asinh((most - shift) / variance)",
+        " - order * math.asinh((most + shift) / variance)",
+        (f"{ACCOUNT}::test_a_table_that_is_too_short_never_tells_too_little",),
+        unseen="Tables are long enough for the rest to be below what floats round; the bound is what proves it.",
+    ),
+    Mutant(
         "no heads are always kept",
         "mechanisms/skellam.py",
         "        kept[none] = noise.integers(2, none.size) == 1",

@@ -14,9 +14,29 @@ and either order of the two vectors gives the same. No |d_i| exceeds D2. By the 
 is at most A sum d_i^2 + B sum |d_i|. (A d^2 is what a Gaussian of the same variance has; B is what the grid costs, and small:
 Agarwal, Kairouz and Liu (2021), arXiv 2110.04995, bound it in closed form, which tests compare with.)
 
-**The sums** are added up in logarithms. p(k+1)/p(k) = r_k obeys r_(k-1) = 1/(2k/m + r_k), which is stable downwards from any start,
-and terms are added until they are below 1e-20 of the largest on both sides, where each is less than 0.9 of the one before, and
-falls faster still; SLACK is added for them and for what floats round.
+**The sums** run over -K .. K, and what lies beyond is bounded. Let r_k = p(k+1)/p(k), for all whole k.
+
+* p is log-concave: Poisson laws are, reversed too, and so are convolutions of such sequences (the 2 x 2 minors of a product of
+  Toeplitz matrices are sums of products of theirs, by Cauchy and Binet). So r_k falls in k.
+* p(k-1) - p(k+1) = (2k/m) p(k), so that 1/r_(k-1) = 2k/m + r_k. With r_k <= r_(k-1) this says r_(k-1)^2 + (2k/m) r_(k-1) >= 1 and
+  r_k^2 + (2k/m) r_k <= 1. The positive root of r^2 + 2 x r = 1 is exp(-asinh x), hence
+
+      asinh(k/m) <= -log r_k <= asinh((k+1)/m).
+
+* The terms are t(k) = p(k-d)^a p(k)^(1-a). To the right of k >= d, t(k+1)/t(k) = r_(k-d)^a r_k^(1-a) is at most
+  exp((a-1) asinh((k+1)/m) - a asinh((k-d)/m)), which falls in k, since asinh is steeper at k-d < k+1: its exponent's slope has the
+  sign of (a-1)/sqrt(m^2 + (k+1)^2) - a/sqrt(m^2 + (k-d)^2) < 0. To the left, 1/r_(-j-1) = r_j by symmetry, so
+  t(-j-1)/t(-j) = r_(j+d)^a r_j^(1-a) <= r_j <= exp(-asinh(j/m)), which falls in j: r_(j+d) <= r_j, and a is one more than a - 1.
+* So with q and q' these bounds at the ends, what is left out is at most t(K) q/(1-q) + t(-K) q'/(1-q'), a geometric series on
+  either side, and `log_moment` adds that. It holds for every K at which q < 1; larger ones only make it tighter.
+* Probabilities are divided by their sum over the table, which is less than all: each is too large by one factor f >= 1, and every
+  term too, since a + (1-a) = 1. So g is never too small for it.
+
+**Floats**, with u = 2^-53. Ratios are found downwards from r_b, b beyond the table, as exp(-asinh((b + 1/2)/m)), whose logarithm is
+off by at most 1/m; one step makes three roundings, and an error w of log r_k becomes at most r_k r_(k-1) (1 + 2w) w of log r_(k-1).
+`log_law` follows that bound with the ratios, so that the start is charged. A term is a times a sum of d logarithms of ratios and
+one log p(k), partial sums make one rounding a ratio, and logarithms and exponentials are taken to be right to four units of the
+last place: `_rounded` adds all of these up, and divergences are rounded up by it.
 
 **More noise than was counted on** only helps: what dishonest people's devices add is independent of the rest, and adding it is
 post-processing.
@@ -39,47 +59,87 @@ Array = NDArray[np.float64]
 
 ORDERS = (*range(2, 21), *range(22, 41, 2), *range(44, 65, 4), 80, 96, 128, 192, 256)
 """The orders at which divergences are known."""
-SLACK = 1e-9
-"""Added to every divergence."""
+UNIT = 2.0**-53
+"""The most by which one operation on floats is off, relatively."""
 LARGEST = 60.0
 """Orders whose divergence is larger are of no use: no such epsilon is asked for."""
 LEAST_RATE = 4
 """The least lambda: with less the noise of a sum is hardly any."""
 
 
-def log_ratios(variance: float, most: int) -> Array:
-    """(most,) the logarithms of p(k+1)/p(k), k = 0 .. most-1, of a Skellam law of this variance."""
-    beyond = most + 64 + int(8 * math.sqrt(variance))
-    ratio, ratios = variance / (2 * beyond + 2 + variance), np.empty(most)
-    for k in range(beyond, 0, -1):
-        ratio = 1 / (2 * k / variance + ratio)
-        if k <= most:
-            ratios[k - 1] = ratio
-    return np.log(ratios)
+@dataclass(frozen=True)
+class LogLaw:
+    """The logarithms of a Skellam law on a table of whole numbers, and how far they may be off.
+
+    values: (2 most + 1,), of p(-most) .. p(most), divided by their sum. one, whole: bounds of the error of the logarithm of a ratio
+    of neighbours, and of a probability.
+    """
+
+    variance: float
+    values: Array
+    one: float
+    whole: float
+
+    @property
+    def most(self) -> int:
+        """The table ends here, on both sides."""
+        return len(self.values) // 2
 
 
 @lru_cache(maxsize=4)
-def log_law(variance: float, most: int) -> Array:
-    """(2 most + 1,) the logarithms of p(-most) .. p(most), which are taken for all there is: most is 14 deviations or more."""
-    side = np.cumsum(log_ratios(variance, most))
+def log_law(variance: float, most: int) -> LogLaw:
+    """The law on -most .. most."""
+    beyond = most + 64 + int(8 * math.sqrt(variance))
+    ratio, error = math.exp(-math.asinh((beyond + 0.5) / variance)), 1 / variance + 8 * UNIT
+    ratios, errors = np.empty(most), np.empty(most)
+    for k in range(beyond, 0, -1):
+        before, ratio = ratio, 1 / (2 * k / variance + ratio)
+        error = 4 * UNIT + before * ratio * (1 + 2 * error) * error
+        if k <= most:
+            ratios[k - 1], errors[k - 1] = ratio, error
+    logs = np.log(ratios)
+    side = np.cumsum(logs)
+    errors += 8 * UNIT * np.abs(logs) + 2 * UNIT * np.abs(side)  # of a logarithm, and of a partial sum
+    farthest = float(errors.sum())
     total = math.log1p(2 * math.fsum(np.exp(side)))
-    return np.concatenate([side[::-1], [0.0], side]) - total
+    values = np.concatenate([side[::-1], [0.0], side]) - total
+    rounded = 8 * UNIT * (1 + total + float(np.abs(values).max()))
+    return LogLaw(variance, values, float(errors.max()), 2 * farthest + rounded)
 
 
-def divergence(variance: float, shift: int, order: int, law: Array | None = None) -> float:
-    """g(shift, order), rounded up by SLACK. law: `log_law` of a wide range, if it is at hand."""
+def log_moment(law: LogLaw, shift: int, order: int, most: int) -> float:
+    """The logarithm of the sum of p(k - shift)^order p(k)^(1 - order) over all k, or somewhat more; infinite where the terms need
+    not fall yet beyond -most .. most. The law is known to most + shift.
+    """
+    middle, variance = law.most, law.variance
+    here = law.values[middle - most : middle + most + 1]
+    moved = law.values[middle - most - shift : middle + most + 1 - shift]
+    terms = order * moved - (order - 1) * here
+    right = (order - 1) * math.asinh((most + 1) / variance) - order * math.asinh((most - shift) / variance)
+    left = -math.asinh(most / variance)
+    if most < shift or max(left, right) >= 0:
+        return math.inf
+    top = float(terms.max())
+    beyond = sum(
+        math.exp(float(end) - top + ratio) / -math.expm1(ratio) for end, ratio in ((terms[-1], right), (terms[0], left))
+    )
+    return top + math.log(float(np.exp(terms - top).sum()) + beyond) + _rounded(law, terms, shift, order)
+
+
+def _rounded(law: LogLaw, terms: Array, shift: int, order: int) -> float:
+    """The most by which floats make the logarithm of a sum of these terms too small."""
+    powers = 8 * UNIT * (order * float(np.abs(law.values).max()) + float(np.abs(terms).max()))
+    return order * shift * law.one + law.whole + powers + 2 * UNIT * len(terms)
+
+
+def divergence(variance: float, shift: int, order: int, law: LogLaw | None = None) -> float:
+    """g(shift, order), rounded up. law: `log_law` of a wide range, if it is at hand."""
     most = int(order * shift + 14 * math.sqrt(variance) + 64)
     while True:
-        known = law if law is not None and len(law) > 2 * (most + shift) else log_law(variance, most + shift)
-        middle = len(known) // 2
-        here = known[middle - most : middle + most + 1]
-        moved = known[middle - most - shift : middle + most + 1 - shift]
-        terms = order * moved - (order - 1) * here
-        top = float(terms.max())
-        ended = max(terms[0], terms[-1]) - top < math.log(1e-20)
-        falling = max(terms[0] - terms[1], terms[-1] - terms[-2]) < math.log(0.9)
-        if ended and falling:
-            return (top + math.log(float(np.exp(terms - top).sum()))) / (order - 1) + SLACK
+        known = law if law is not None and law.most >= most + shift else log_law(variance, most + shift)
+        found = log_moment(known, shift, order, most)
+        if found < math.inf:
+            return found / (order - 1)
         most *= 2
 
 

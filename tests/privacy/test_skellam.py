@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -13,7 +14,7 @@ from confide.errors import InvalidInput
 from confide.lab.audit.shufflers import shares_loss
 from confide.privacy import Disclosed
 from confide.privacy.conversion import gaussian_mu
-from confide.privacy.skellam import ORDERS, RenyiLoss, divergence, least_rate, log_law, skellam_loss
+from confide.privacy.skellam import ORDERS, RenyiLoss, divergence, least_rate, log_law, log_moment, skellam_loss
 
 VARIANCES = (8.0, 25.0, 400.0)
 
@@ -26,11 +27,11 @@ def published(variance: float, l1: float, l2: float, order: int) -> float:
 
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_the_law_is_that_of_two_poisson_variables(variance: float) -> None:
-    law = log_law(variance, 400)
+    law = log_law(variance, 400).values
     expected = skellam.logpmf(np.arange(-400, 401), variance / 2, variance / 2)
     likely = expected > -200
     np.testing.assert_allclose(law[likely], expected[likely], rtol=1e-9)
-    assert math.fsum(np.exp(log_law(variance, 400))) == pytest.approx(1.0, abs=1e-12)
+    assert math.fsum(np.exp(law)) == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
@@ -39,12 +40,53 @@ def test_the_law_is_that_of_two_poisson_variables(variance: float) -> None:
 def test_a_divergence_is_what_its_sum_says(variance: float, shift: int, order: int) -> None:
     far = int(order * shift + 30 * math.sqrt(variance)) + 100
     places = np.arange(-far, far + 1)
-    law = log_law(variance, far + shift)
+    law = log_law(variance, far + shift).values
     here, moved = law[shift:-shift], law[: len(law) - 2 * shift]
     assert len(here) == len(places)
     direct = float(logsumexp(order * moved - (order - 1) * here)) / (order - 1)
     assert direct <= divergence(variance, shift, order) <= direct + 1e-8
     assert divergence(variance, shift, order) <= published(variance, shift, shift, order) + 1e-8
+
+
+@pytest.mark.parametrize("variance", [8.0, 30.0, 1000.0])
+def test_ratios_of_neighbours_lie_between_two_roots(variance: float) -> None:
+    """By which tails are bounded: asinh(k/m) <= -log p(k+1)/p(k) <= asinh((k+1)/m), for negative k too; and they fall in k."""
+    law, k = log_law(variance, 500).values, np.arange(-500, 500)
+    falls = -np.diff(law)
+    assert (np.arcsinh(k / variance) <= falls + 1e-11).all()
+    assert (falls <= np.arcsinh((k + 1) / variance) + 1e-11).all()
+    assert (np.diff(falls) > -1e-11).all()
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize(("shift", "order"), [(1, 2), (3, 2), (1, 9), (3, 9), (9, 3)])
+def test_a_table_that_is_too_short_never_tells_too_little(variance: float, shift: int, order: int) -> None:
+    """What lies beyond the table is charged: the bound holds however early it ends, and is what the sum is once it is long."""
+    far = int(order * shift + 20 * math.sqrt(variance)) + 100
+    wide = log_law(variance, far + shift)
+    exact = log_moment(wide, shift, order, far)
+    bounds = [log_moment(wide, shift, order, most) for most in range(far)]
+    own = [log_moment(log_law(variance, most + shift), shift, order, most) for most in range(0, far, 7)]
+    assert min(*bounds, *own) >= exact - 1e-9
+    finite = np.isfinite(bounds)
+    first = int(finite.argmax())
+    assert finite[first:].all() and first >= shift, "once terms fall they go on falling"
+    assert bounds[first] > exact + 0.01, "the first table is short indeed"
+    assert bounds[first + int(12 * math.sqrt(variance)) + 30] <= exact + 1e-9
+
+
+@pytest.mark.parametrize("variance", [8.0, 400.0])
+def test_rounding_is_as_little_as_is_charged(variance: float) -> None:
+    most = 300
+    law = log_law(variance, most)
+    with mpmath.workdps(60):
+        exact = [mpmath.log(mpmath.besseli(k, variance)) for k in range(most + 1)]
+        whole = mpmath.log(mpmath.exp(exact[0]) + 2 * sum(map(mpmath.exp, exact[1:])))
+        for k in range(most):
+            step = law.values[most + k + 1] - law.values[most + k]
+            assert abs(step - (exact[k + 1] - exact[k])) <= law.one + 4e-16 * abs(law.values[most + k])
+            assert abs(law.values[most + k] - (exact[k] - whole)) <= law.whole
+    assert 0 < law.one < 1e-12 and law.whole < 1e-9, "and no more than that"
 
 
 def test_cells_that_share_a_change_are_no_worse_than_the_bound() -> None:
