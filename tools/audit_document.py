@@ -1,5 +1,5 @@
-"""Puts what `confide audit --all --deep --json > docs/audit-deep.json` found into docs/audit.md, between `<!-- found -->` and
-`<!-- end -->`: `python -m tools.audit_document [--check]`.
+"""Puts what `confide audit --all --deep --json > docs/audit-deep.json` found into docs/research/audit.md, between `<!-- found -->`
+and `<!-- end -->`: `python -m tools.audit_document [--check]`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from confide.privacy.guarantee import rounded_down, rounded_up
 
 DOCS = Path(__file__).parents[1] / "docs"
-DOCUMENT, DATA = DOCS / "audit.md", DOCS / "audit-deep.json"
+DOCUMENT, DATA = DOCS / "research" / "audit.md", DOCS / "audit-deep.json"
 PLACE = re.compile(r"(<!-- found -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 
 AuditRow = dict[str, Any]
@@ -98,7 +98,7 @@ def _sentences(found: dict[str, Any]) -> list[str]:
     sources = ", ".join(f"{many} {source}" for source, many in drawn.most_common())
     took = f"{found['seconds'] / 60:.0f} minutes with {by}, which had a processor for {found['processor_seconds'] / 60:.0f} of them"
     return [
-        f"`confide audit --all --deep` on {len(rows)} rows took {took}; [audit-deep.json](audit-deep.json) has them all.",
+        f"`confide audit --all --deep` on {len(rows)} rows took {took}; [audit-deep.json](../audit-deep.json) has them all.",
         f"{within} of the bounds stay within what is certified. Each is true with confidence {rows[0]['confidence']:g}, so that",
         f"any of them is too large has a probability of {found['false_alarm']:.2g} at most. Rows by who drew: {sources}.",
     ]

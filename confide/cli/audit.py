@@ -200,7 +200,7 @@ def _page(findings: list[Finding], seconds: float) -> str:
         "# What the audit found",
         "",
         "Written by `confide audit --all --markdown`: what is certified, and what an attack proves. *Ideal* is what one",
-        "would prove with as many samples that knew the best event; [audit.md](audit.md) says what each of these means.",
+        "would prove with as many samples that knew the best event; the page on audits says what each of these means.",
         f"{len(findings)} audits took {seconds:.0f} s. {sum(finding.ok for finding in findings)} of the bounds stay within what is "
         f"certified. {_confidence(findings)}.",
         "",

@@ -1,4 +1,4 @@
-"""The commands and the Python of docs/data.md and docs/offline.md run as they stand, on a small clinic of these sizes."""
+"""Commands and Python of docs/how-to and docs/offline.md run as they stand, on a small clinic of these sizes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def clinic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = commands("data.md")
+    result = commands("how-to/fit-a-log.md")
     assert [words[0] for words in result] == [
         *("forecast", "budget", "fit", "fit", "certificate", "report", "evaluate", "evaluate"),
         *("compare", "explain", "export", "refit", "synthesize", "fit"),
@@ -73,6 +73,25 @@ def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.C
     )  # another log, the same folder
 
 
+def test_the_commands_of_the_page_about_missing_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first is refused by its rows, the second goes ahead: a missing state is a state of its own."""
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "how-to" / "missing-values.md").read_text(encoding="utf-8")
+    labels = re.search(r"```json\n(.*?)```", page, re.DOTALL)
+    first, second = (shlex.split(block)[1:] for block in re.findall(r"```\n(confide .*?)```", page, re.DOTALL))
+    assert labels is not None
+    Path("labels.json").write_text(labels[1], encoding="utf-8")
+    rows = ((user, step, ("well", "ill", "")[(user + step) % 3]) for user in range(60) for step in range(4))
+    lines = ["user,step,state,action,reward", *(f"{user},{step},{state},wait,1" for user, step, state in rows)]
+    Path("log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run(first) == 2
+    assert "Rows 3" in "".join(capsys.readouterr())
+    assert run(second) == 0, capsys.readouterr().err
+    assert Path("policy", "certificate.json").is_file() and Path("log.csv.ledger.json").is_file()
+
+
 def test_the_commands_of_the_page_about_learning(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = commands("offline.md")
     assert [words[0] for words in result] == ["fit", "report", "simulate"]
@@ -81,15 +100,18 @@ def test_the_commands_of_the_page_about_learning(clinic_here: Path, capsys: pyte
 
 
 def test_the_python_of_the_page_about_data(clinic_here: Path) -> None:
-    first, second = re.findall(r"```python\n(.*?)```", (DOCS / "data.md").read_text(encoding="utf-8"), re.DOTALL)
+    pages = [
+        (DOCS / "how-to" / name).read_text(encoding="utf-8") for name in ("fit-a-log.md", "declare-public-facts.md")
+    ]
+    first, second = (block for page in pages for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     possible = clinic.clinic(VISITS).transitions[0] > 0
     names = {"possible": possible}
-    exec(compile(smaller(first).replace("state=17", "state=1"), "data.md", "exec"), names)
+    exec(compile(smaller(first).replace("state=17", "state=1"), "how-to", "exec"), names)
     # The second log is another one; only the folder is the same.
     exec(
         compile(
             smaller(second).replace('out="policy/"', 'out="vectors/"').replace('load("policy/")', 'load("vectors/")'),
-            "data.md",
+            "how-to",
             "exec",
         ),
         names,

@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 DERIVED, PRINTED, PUBLISHED = "derived", "printed", "published"
 RADII = {DERIVED: value_targeted.DERIVED, PRINTED: value_targeted.PRINTED, PUBLISHED: value_targeted.PUBLISHED}
 TUNED = {DERIVED: (0.15, 0.01), PRINTED: (1.0, 1.0), PUBLISHED: (1.0, 1.0)}
-"""The default c of each radius, for exact releases and for noisy ones, tuned on simulations only (docs/linear.md)."""
+"""The default c of each radius, for exact releases and for noisy ones, tuned on simulations (docs/research/linear-mixtures.md)."""
 
 MIXTURE = "mixture"
 """The family of learners that ask about linear mixtures."""

@@ -17,7 +17,7 @@ from confide.lab.audit.alone import ALONE
 from confide.lab.audit.browsers import missing
 from confide.mechanisms.noise import NoiseSource
 
-DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "audit.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "audit.md"
 QUICK = ["--samples", "2e3", "--confidence", "0.999999"]
 KEYS = [
     "name",

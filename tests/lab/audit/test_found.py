@@ -1,4 +1,4 @@
-"""What docs/audit.md says was found is what a run of the command found, which lies beside it."""
+"""What docs/research/audit.md says was found is what a run of the command found, which lies beside it."""
 
 from __future__ import annotations
 

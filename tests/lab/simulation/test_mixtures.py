@@ -167,7 +167,7 @@ def test_as_a_command(address: str, trust: str, capsys: pytest.CaptureFixture[st
 
 
 def test_the_example_of_the_page_runs() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "linear.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "how-to" / "linear-mixtures.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], names)
     assert names["run"].certificate.guarantee.epsilon == pytest.approx(1, rel=1e-3)
