@@ -26,7 +26,7 @@ def blocks(path: Path, language: str) -> list[str]:
 def test_the_printed_protocol_is_the_protocol():
     from confide.lab.simulation.play import play
 
-    assert inspect.getsource(play) in blocks(ROOT / "docs" / "online.md", "python")
+    assert inspect.getsource(play) in blocks(ROOT / "docs" / "explanations" / "exact-simulation.md", "python")
 
 
 def test_the_readme_is_short_and_in_order():

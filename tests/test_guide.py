@@ -16,7 +16,7 @@ NO_GUIDE = ("reference", "research", "reproductions", "decisions")
 """Folders that are looked up or kept as a record, not read through."""
 LOOKED_UP = {"json.md", "mutants.md", "verdicts.md", "notation.md", "map.md"}
 """Pages of the same kind beside them."""
-STILL_LONG = {"offline.md", "online.md", "questions.md", "shuffle.md", "operating.md", "threats.md", "analyst.md"}
+STILL_LONG = {"offline.md", "analyst.md"}
 """Pages that are to be split."""
 
 GUIDE = [

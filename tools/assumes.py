@@ -1,4 +1,4 @@
-"""The example of docs/assumes.md, its numbers and its picture: `python -m tools.assumes`."""
+"""The example of docs/explanations/what-an-interval-assumes.md, its numbers and its picture: `python -m tools.assumes`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import numpy as np
 from confide.mechanisms.noise import ReplayableNoise
 from tools.coverage_worlds import judged_fit, repeated_dose
 
-PAGE, DATA, PICTURE = Path("docs/assumes.md"), Path("docs/assumes.json"), Path("docs/pictures/assumes.svg")
+PAGE, DATA, PICTURE = (
+    Path("docs/explanations/what-an-interval-assumes.md"),
+    Path("docs/assumes.json"),
+    Path("docs/pictures/assumes.svg"),
+)
 SIZES, RHO, TRUTH_PEOPLE = (1000, 3000, 10_000, 30_000), 0.5, 400_000
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 

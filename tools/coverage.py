@@ -7,7 +7,7 @@ width, and a gain called sure is none in less than 2.5 % of the fits. Logs with 
 many fits. In named worlds, of which there are 20 fits each, no policy may be worse than the stated lower bound; there the shares
 are shown, and too few to be judged.
 
-Constants (`SPENT`, `SPREADS`, `MISFIT`, `CLEAR`, `UNTRIED`, `TAU`; `HINTED`, `LIKELY` and `AGAINST` as docs/questions.md says)
+Constants (`SPENT`, `SPREADS`, `MISFIT`, `CLEAR`, `UNTRIED`, `TAU`; `HINTED`, `LIKELY`, `AGAINST`: docs/research/questions.md)
 were chosen on other worlds: the clinic, RiverSwim, and random
 worlds of 5 states, 3 actions and horizon 1, 2, 5 or 10, or 98 states, 5 actions and deterministic moves, seeds 1000 to
 1019. The random worlds here have other sizes, laws and seeds. Taxi, CliffWalking and ICU-Sepsis were looked at meanwhile, and a

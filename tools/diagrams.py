@@ -321,7 +321,75 @@ def calibrations() -> Picture:
     return picture
 
 
+def statistics() -> Picture:
+    """One episode, and what each statistic reports of it."""
+    picture = Picture(820, 330, "What each statistic reports of one episode")
+    steps = ("s0, a1", "s0, a1", "s1, a0", "s0, a1", "s2, a1", "s1, a0")
+    rows = {
+        "the episode": ((0, 1, 2, 3, 4, 5), RAW, "states and actions, step by step"),
+        "counts": ((0, 1, 2, 3, 4, 5), NOISE, "every step: moves many cells"),
+        "budgeted": ((0, 1, 2, 4, 5), NOISE, "first visits; repeats within a budget"),
+        "a sampled step": ((3,), NOISE, "one step, drawn before the episode"),
+        "a drawn pair": ((2,), NOISE, "here (s1, a0): its first visit only"),
+    }
+    for row, (name, (kept, colour, says)) in enumerate(rows.items()):
+        y = 40 + 56 * row
+        picture.words((122, y), name, anchor="end", bold=True)
+        for step, words in enumerate(steps):
+            x = 170 + 71 * step
+            if step in kept:
+                picture.box((x, y), words, colour, (64, 30))
+            else:
+                picture.parts.append(
+                    f'<rect x="{x - 32:g}" y="{y - 15:g}" width="64" height="30" rx="7" fill="none" stroke="#d5dadf"/>'
+                )
+        picture.words((572, y), says, anchor="start")
+    picture.words((410, 312), "fewer boxes: less sensitivity, so less noise; but each box is seen less often", PUBLIC)
+    return picture
+
+
+def simulation() -> Picture:
+    """Why groups of users are drawn at once."""
+    picture = Picture(820, 300, "Exact simulation of many users at once")
+    picture.box((120, 60), "policy of the round|(fixed)", PUBLIC, (170, 54))
+    picture.box((370, 60), "n users in each state,|one number per state", RAW, (190, 54))
+    picture.box((640, 60), "multinomial draw over|actions and next states", RAW, (200, 54))
+    picture.arrow((206, 60), (273, 60), PUBLIC)
+    picture.arrow((466, 60), (538, 60), RAW)
+    picture.arrow((600, 88), (400, 88), RAW, bend=50)
+    picture.words((500, 132), "for each of H steps", RAW)
+    picture.box((640, 190), "sum of n noises:|one draw of its law", NOISE, (200, 54))
+    picture.box((370, 190), "release, exactly as if|n devices had sent", PRIVATE, (190, 54))
+    picture.arrow((690, 88), (690, 162), RAW)
+    picture.arrow((538, 190), (467, 190), PRIVATE)
+    picture.box((120, 190), "regret of all n users:|n times (best - value)", PUBLIC, (190, 54))
+    picture.arrow((120, 88), (120, 162), PUBLIC, "backward induction")
+    picture.legend(272)
+    return picture
+
+
+def features() -> Picture:
+    """From a public description to what is reported."""
+    picture = Picture(820, 250, "From a public description to a report")
+    picture.box((110, 60), "description: inputs,|ranges, terms", PUBLIC, (170, 54))
+    picture.box((110, 170), "one user: age 34,|plan pro, action call", RAW, (170, 54))
+    picture.box((350, 115), "features x of state|and action", RAW, (170, 54))
+    picture.box((560, 115), "x x' and x y, clipped|as a whole", RAW, (180, 54))
+    picture.box((735, 115), "sums|of all users", PRIVATE, (120, 54))
+    picture.arrow((196, 70), (264, 104), PUBLIC)
+    picture.arrow((196, 160), (264, 126), RAW)
+    picture.arrow((436, 115), (468, 115), RAW)
+    picture.arrow((651, 115), (674, 115), PRIVATE)
+    picture.noise((662, 78))
+    picture.words((455, 185), "y: the reward, and features of the next state", PUBLIC)
+    picture.legend(230)
+    return picture
+
+
 PICTURES = {
+    "statistics": statistics,
+    "simulation": simulation,
+    "features": features,
     "calibrations": calibrations,
     "trusts": trusts,
     "noise": noise,

@@ -31,7 +31,7 @@ from confide.lab.experiments.world_view import (
 from confide.lab.experiments.worlds import PROMISES, random_loss
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "online.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "research" / "worlds.md")
 BEGIN, END = "<!-- worlds -->\n", "<!-- /worlds -->\n"
 SCALE, FOLDER = next(
     (scale, folder)

@@ -1,7 +1,7 @@
 """From trusting the server to trusting only the device, at one epsilon of the sums.
 
 Table 1 of Garcelon, Perchet, Pike-Burke and Pirotta (2021), *Bridging the Gap between Local and Joint Differential Privacy in
-RL*: what it is about, with guarantees that are true. As printed it stands in docs/shuffle.md.
+RL*: what it is about, with guarantees that are true. As printed it stands in docs/explanations/shuffling.md.
 
 The table interpolates by its burn-in. The true way to interpolate is the batch: the noise of a device that keeps a local
 epsilon suffices once enough people are summed. `BATCHES` says how many that are; larger batches promise more, so none is

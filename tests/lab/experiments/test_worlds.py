@@ -270,7 +270,7 @@ def test_the_comparison_of_the_readme_is_of_two_sides_alone() -> None:
     assert comparison(results)[1:] == [expected]
 
 
-def test_the_worlds_that_online_md_calls_weak_are_those_of_the_data() -> None:
+def test_the_worlds_that_the_research_log_calls_weak_are_those_of_the_data() -> None:
     """By its sentence: where runs of ours are stuck."""
     from confide.lab.experiments.publishing import read_data
     from tools.headline import FOLDER

@@ -168,8 +168,8 @@ def test_the_outlook_says_when_the_average_count_stands_out() -> None:
     assert outlook(contract(design(Local(1.0), people=2000, rounds=10)))["round"] is None
 
 
-def test_what_pairs_would_save_is_what_the_page_on_operating_says() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "service" / "operating.md").read_text(encoding="utf-8")
+def test_what_pairs_would_save_is_what_the_page_on_contracts_says() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "service" / "contract.md").read_text(encoding="utf-8")
     needed = [
         people_needed(design(Local(2.0), 100_000, 20, Spec(6, 2, 20), mechanism)) for mechanism in ("subset", "auto")
     ]
