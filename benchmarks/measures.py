@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,10 +30,17 @@ def cpu(pid: int) -> float:
             except OSError:
                 continue
             if int(folder.name) == pid:
-                total += sum(int(word) for word in fields[11:15]) / TICK
+                total += _clock(pid) + sum(int(word) for word in fields[13:15]) / TICK
             elif int(fields[1]) == pid:
-                total += sum(int(word) for word in fields[11:13]) / TICK
+                total += _clock(int(folder.name))
     return total
+
+
+def _clock(pid: int) -> float:
+    """CPU seconds of a process by its own clock (clock_getcpuclockid), in nanoseconds where /proc counts in ticks of 10 ms."""
+    with contextlib.suppress(OSError):
+        return time.clock_gettime(~pid << 3 | 2)
+    return 0.0  # it ended meanwhile
 
 
 def resident(pid: int) -> float:

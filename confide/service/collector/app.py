@@ -21,6 +21,7 @@ from ..contract.folder import Folder
 from ..contract.heads import SignedHead
 from ..contract.letters import MEDIA_TYPE
 from ..contract.pausing import SENTENCE, WAIT, Pause
+from ..contract.tokens import NO_TOKEN
 from ..http.application import (
     check_rate,
     health_page,
@@ -44,7 +45,7 @@ from .intake import Intake
 from .metrics import Metrics
 from .openapi import document
 from .sources import CountedReports, IntermediaryClient
-from .store import COUNTED, ENDED, CollectorStore
+from .store import COUNTED, ENDED, FORGED, CollectorStore
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COUNTED, _REPEATED = (json.dumps({"outcome": outcome}).encode() for outcome in OUTCOMES)
@@ -191,6 +192,8 @@ class Collector:
                 "The store does not answer. Send the same bytes again: they count once.",
                 RETRY,
             ) from None
+        if outcome == FORGED:
+            raise Refused("admission", "token-unreadable", NO_TOKEN)
         if outcome == ENDED:
             raise Refused("ended", "service-ended", "The last round is closed. Drop this letter.")
         if outcome == COUNTED:

@@ -27,7 +27,7 @@ from . import schema, statements
 from .schema import closings, expectations, heads, ids, policies, questions, releases, service, states, sums, tally
 from .statements import AddedSum
 
-COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
+COUNTED, REPEATED, ENDED, FORGED = "counted", "repeated", "ended", "forged"
 LATE_ROUNDS = 8
 """For so many rounds, the open one included, sums are kept by the round people followed; who followed an older one counts as
 having followed the oldest of them."""
@@ -38,11 +38,13 @@ _LOOK = select(select(func.max(heads.c.number)).scalar_subquery(), tally.c.round
 
 
 class Arrival(NamedTuple):
-    """A letter that was checked: its id, the report in it, and the round whose policy its sender followed."""
+    """A letter that was checked: its id, the report in it, and the round whose policy its sender followed. token: where the
+    contract names an issuer; its signature is checked when it is counted."""
 
     id: bytes
     report: Checked
     followed: int = 1
+    token: bytes = b""
 
 
 class Opening(NamedTuple):
@@ -126,10 +128,25 @@ class CollectorStore:
             yield connection
 
     def count(self, arrivals: Sequence[Arrival]) -> list[str]:
-        """Count letters, each once: `counted`, `repeated` or `ended` for each, and true when this returns.
+        """Count letters, each once: `counted`, `repeated`, `ended` or `forged` for each, and true when this returns.
 
-        Whoever comes when a round is full is counted into the next one.
+        Whoever comes when a round is full is counted into the next one. Tokens are checked for a whole group before anything is
+        locked: one after the other they cost a third of what each costs alone, between other work that takes the cache.
         """
+        admitted = [self._admits(arrival) for arrival in arrivals]
+        counted = iter(self._count_admitted([arrival for arrival, may in zip(arrivals, admitted, strict=True) if may]))
+        return [next(counted) if may else FORGED for may in admitted]
+
+    def _admits(self, arrival: Arrival) -> bool:
+        """Whether the contract names no issuer, or the issuer signed the token that the letter's id was taken from."""
+        checker = self.contract.tokens
+        return checker is None or (checker.accepts(arrival.token) and arrival.token.startswith(arrival.id))
+
+    def _count_admitted(self, arrivals: Sequence[Arrival]) -> list[str]:
+        """The outcome of each letter, all of whose senders may take part."""
+        self.turned = False
+        if not arrivals:
+            return []
         try:
             with self.writing() as connection:
                 outcomes, held = self._counted(connection, arrivals)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from confide.errors import FormatError
+from confide.service.collector.store import COUNTED, FORGED, REPEATED
 from confide.service.contract import Contract, Letter, weaker
 from confide.service.contract.blind_rsa import PrivateKey
 from confide.service.contract.tokens import TokenIssuer
 from confide.service.device import Device, MemoryStore
+from confide.service.http.problems import Refused
 from confide.service.issuer.logins import assertion
 from tests.service.collector.services import folder_of, running
 from tests.service.contract.example import changed, contract, letter
@@ -47,15 +49,34 @@ def test_ten_thousand_submissions_without_tokens_move_nothing(tmp_path: Path) ->
     made = named()
     rng = np.random.default_rng(0)
     with running(folder_of(tmp_path / "tea", made)) as service:
-        intake, before = service.collector.intake, service.collector.store.tally()
+        intake, store = service.collector.intake, service.collector.store
         assert intake is not None
-        from confide.service.http.problems import Refused
-
-        for number in range(10_000):
+        before, refused = store.tally(), 0
+        for start in range(0, 10_000, 500):
+            bodies = [with_token(made, rng.bytes(288), bucket % 2) for bucket in range(start, start + 500)]
+            refused += store.count([intake.read(body, 1) for body in bodies]).count(FORGED)
+        assert refused == 10_000 and store.tally() == before and store.known_ids() == 0
+        for number in range(1000):
             with pytest.raises(Refused) as refusal:
                 intake.read(letter(made, number, number % 2) + rng.bytes(288), 1)
-            assert refusal.value.reason == "admission"
-        assert service.collector.store.tally() == before
+            assert refusal.value.reason == "admission", "the id is not the token's"
+
+
+def test_of_a_group_those_with_tokens_are_counted_and_each_is_answered_in_its_place(tmp_path: Path) -> None:
+    made, rng = named(), np.random.default_rng(0)
+    with running(folder_of(tmp_path / "tea", made)) as service:
+        intake, store = service.collector.intake, service.collector.store
+        assert intake is not None
+        good = [token_for(made) for _ in range(2)]
+        other = token_for(contract(issuer=ISSUER, name="coffee"))
+        shown = [rng.bytes(288), good[0], other, good[1], good[0], bytes(288)]
+        arrivals = [intake.read(with_token(made, token), 1) for token in shown]
+        assert store.count(arrivals) == [FORGED, COUNTED, FORGED, COUNTED, REPEATED, FORGED]
+        stranger = arrivals[1]._replace(id=bytes(16))
+        assert store.count([stranger, arrivals[1]._replace(token=b"")]) == [FORGED, FORGED], (
+            "of another id, or left out"
+        )
+        assert (store.tally().people, store.known_ids()) == (2, 2)
 
 
 def test_a_hundred_threads_spend_one_token_once(tmp_path: Path) -> None:
