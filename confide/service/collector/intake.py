@@ -24,8 +24,8 @@ class Intake:
         self.longest = letter_length(contract.design) + (0 if self._tokens is None else TOKEN_BYTES)
 
     def read(self, body: bytes, current: int) -> Arrival:
-        """Accept a letter, whose sender followed a round up to the current one; or refuse it. Whether its token is one is seen when it
-        is counted."""
+        """Accept a letter, whose sender followed a round up to the current one; or refuse it. Its token is checked when it is
+        counted."""
         body, token = (body, b"") if self._tokens is None else (body[:-TOKEN_BYTES], body[-TOKEN_BYTES:])
         try:
             letter = Letter.from_bytes(body)
