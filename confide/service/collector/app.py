@@ -21,7 +21,7 @@ from ..contract.folder import Folder
 from ..contract.heads import SignedHead
 from ..contract.letters import MEDIA_TYPE
 from ..contract.pausing import SENTENCE, WAIT, Pause
-from ..contract.tokens import NO_TOKEN
+from ..contract.tokens import no_token
 from ..http.application import (
     check_rate,
     health_page,
@@ -193,7 +193,8 @@ class Collector:
                 RETRY,
             ) from None
         if outcome == FORGED:
-            raise Refused("admission", "token-unreadable", NO_TOKEN)
+            forged = no_token()
+            raise Refused("admission", forged.code, str(forged))
         if outcome == ENDED:
             raise Refused("ended", "service-ended", "The last round is closed. Drop this letter.")
         if outcome == COUNTED:

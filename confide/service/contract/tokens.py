@@ -32,7 +32,6 @@ MEDIA_TYPE = "application/vnd.confide.token"
 REQUEST_TYPE, MOST_REQUEST = "application/vnd.confide.token-request", 1 << 14
 """Of what is sent to an issuer (JSON: the contract's digest, a credential, the blinded bytes), and how many bytes it may have."""
 _CONTEXT = b"confide.token/1\n"
-NO_TOKEN = "This is no token of the issuer that the contract names. Take one there."
 
 
 @dataclass(frozen=True)
@@ -85,13 +84,18 @@ class TokenChecker:
     def nonce(self, token: bytes) -> bytes:
         """The nonce of a token, by which it is spent; refused unless the issuer signed it for this contract and period."""
         if not self.accepts(token):
-            raise FormatError("token-unreadable", NO_TOKEN)
+            raise no_token()
         return token[:NONCE_BYTES]
 
     def accepts(self, token: bytes) -> bool:
         """Whether the issuer signed it for this contract and period."""
         nonce, signature = token[:NONCE_BYTES], token[NONCE_BYTES:]
         return len(token) == TOKEN_BYTES and self.key.verifies(self.signed(nonce), signature)
+
+
+def no_token() -> FormatError:
+    """The refusal of what is no token of the contract and period."""
+    return FormatError("token-unreadable", "This is no token of the issuer that the contract names. Take one there.")
 
 
 @dataclass(frozen=True)
