@@ -6,12 +6,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from confide.lab.experiments.experiment import catalogue
 from confide.lab.experiments.part import PAPER
 from confide.lab.experiments.publishing import missing_pictures, read_data
-from tools.pages import DOCUMENTS, PAGES, filled, folders, stale
+from tools.pages import DOCUMENTS, PAGES, filled, folders, stale, stale_pictures
 
 SLOW = {"ours/claimed-and-true"}
 """Whose words take half a minute of accounting: renewed with the table, by the same code."""
@@ -51,6 +52,19 @@ def test_pages_have_their_pictures() -> None:
         ["git", "check-ignore", *sorted(map(str, shown))], capture_output=True, text=True, check=False, cwd=PAGES
     )
     assert ignored.returncode in (1, 128), f"git ignores {ignored.stdout}"  # 128 where there is no repository
+
+
+@pytest.mark.parametrize("address", ["ours/cost-of-privacy", "ours/rivals", "ours/worlds"])
+def test_pictures_have_the_intervals_of_the_tables(address: str, tmp_path: Path) -> None:
+    """Drawn again from the data they are the same bytes, with the version of matplotlib that drew them."""
+    (picture, *_) = folders(address)[0][1].glob("*.svg")
+    if f"Matplotlib v{matplotlib.__version__}" not in picture.read_text(encoding="utf-8"):
+        pytest.skip("drawn by another version of matplotlib")
+    assert not stale_pictures(address), "draw it again: python -m tools.pages --redraw"
+    kept = tmp_path / picture.relative_to(PAGES)
+    shutil.copytree(PAGES / address, tmp_path / address)
+    kept.write_text(kept.read_text(encoding="utf-8").replace("#", "# ", 1), encoding="utf-8")
+    assert list(stale_pictures(address, tmp_path)) == [kept]
 
 
 def test_documents_have_the_tables_of_the_pages() -> None:

@@ -1,7 +1,9 @@
-"""Renews pages of experiments and their tables from the data that lies beside them: `python -m tools.pages [--check | --pictures]`.
+"""Renews pages of experiments and their tables from the data that lies beside them: `python -m tools.pages [--check | --pictures |
+--redraw]`.
 
 A sentence that its data does not bear is refused, page by page. `--pictures` draws the pictures that pages show and the repository
-does not hold, from the data, and does nothing else; other pictures are drawn by `confide reproduce`.
+does not hold, from the data, and does nothing else; `--redraw` draws all of them at paper scale again, after a change to how they
+are drawn.
 Tables of experiments in documents, between `<!-- table: ADDRESS -->` or `<!-- headline: ADDRESS -->` and `<!-- end -->`, are copied
 from their pages.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
@@ -54,6 +57,31 @@ def stale(address: str, pages: Path = PAGES) -> dict[Path, str]:
     return wrong
 
 
+def stale_pictures(address: str, pages: Path = PAGES) -> dict[Path, bytes]:
+    """The pictures of an experiment at paper scale that its data would be drawn as otherwise, and what they should be. Those in PNG
+    are looked at where the repository has them."""
+    wrong = {}
+    folder = folder_of(pages, address, PAPER)
+    if not (folder / PAGE).is_file():
+        return {}
+    with tempfile.TemporaryDirectory() as drafts:
+        for suffix in (".svg", ".png"):
+            for draft in catalogue()[address].view.draw(read_data(folder), Path(drafts), suffix):
+                kept, drawn = folder / draft.name, draft.read_bytes()
+                known = kept.read_bytes() if kept.is_file() else b""
+                if known != drawn and (known or suffix == ".svg"):
+                    wrong[kept] = drawn
+    return wrong
+
+
+def redraw() -> None:
+    """Draw the pictures of all pages again, and say which are new."""
+    for address in catalogue():
+        for picture, drawn in stale_pictures(address).items():
+            picture.write_bytes(drawn)
+            print(f"{picture.relative_to(DOCUMENTS)} drawn again")
+
+
 def filled(text: str) -> str:
     """A document with the tables of its experiments."""
 
@@ -93,7 +121,9 @@ def main(check: bool, skipped: Collection[str] = ()) -> int:
 
 
 if __name__ == "__main__":
-    if "--pictures" in sys.argv:
+    if "--redraw" in sys.argv:
+        redraw()
+    elif "--pictures" in sys.argv:
         print(f"{len(draw_missing(catalogue(), PAGES))} pictures drawn in {PAGES}")
     else:
         sys.exit(main("--check" in sys.argv))
