@@ -55,6 +55,10 @@ class NoiseWarning(UserWarning):
     """What is simulated drowns in the noise of its guarantee: its results show the noise, not the learner."""
 
 
+class RecordWarning(UserWarning):
+    """What is read was made by other sources of this package than those that read it."""
+
+
 class Unfinished(ConfideError):
     """A fit whose release was paid for, and that failed afterwards. `fit` holds the release: learn from it by `refit`."""
 

@@ -44,13 +44,25 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_first_use(tmp_path: Path) -> None:
     code = {text.splitlines()[0][2:]: text for kind, text in blocks("research/paper.md") if kind == "python"}
     assert set(code) == {"mine.py", "paper.py"}
-    for name, text in code.items():
-        (tmp_path / name).write_text(text.replace("episodes=2000, seeds=5", "episodes=300, seeds=2"))
+    small = code["paper.py"].replace("episodes=2000", "episodes=300").replace("seeds=5", "seeds=2")
+    assert small != code["paper.py"]
+    for name, text in {**code, "paper.py": small}.items():
+        (tmp_path / name).write_text(text)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     found = subprocess.run(
         [sys.executable, "paper.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900
     )
     assert found.returncode == 0, found.stderr
-    for trust in ("joint", "local", "none"):
-        assert (tmp_path / f"{trust}.pdf").is_file() and (tmp_path / f"{trust}.tex").read_text().count(r"\\") == 11
-    assert "NoiseWarning" in found.stderr and "mine" in found.stdout
+    table = (tmp_path / "table.tex").read_text()
+    assert (tmp_path / "figure.pdf").is_file() and table.count(r"\\") == 1 + 5 * 2 * 3
+    assert found.stderr.count("paper.py:") == found.stderr.count("NoiseWarning") > 0, "it names the user's own line"
+    assert found.stdout.count("mine / ucbvi") == 2 * 3
+    checked = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert checked.returncode == 0, checked.stdout

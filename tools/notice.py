@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 NOTICE = ROOT / "NOTICE"
 HEAD = """confide
-Copyright the confide authors. Licensed under the Apache License, Version 2.0 (see LICENSE).
+Copyright the confide founders. Licensed under the Apache License, Version 2.0 (see LICENSE).
 
 The packages below are installed beside confide, each under its own licence, as its metadata states it. None of them is part of
 confide's own files. `python -m tools.notice` writes this file.

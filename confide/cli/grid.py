@@ -162,7 +162,7 @@ def saved_choices(folder: str) -> Choices:
 
 
 def run_all(study: Study, workers: int, scheduler: str | None, replace: bool) -> Iterator[tuple[int, Run, bool]]:
-    """The runs of a study as they are finished: number, run, and whether it was there before. replace: none is taken as it is.
+    """The runs of a study as they are finished: number, run, and whether it was there before. replace: what differs is run again.
 
     A run that is to be saved keeps every seed that is finished: whatever stops the grid, the same command goes on from them.
     """
@@ -182,15 +182,16 @@ def run_all(study: Study, workers: int, scheduler: str | None, replace: bool) ->
 
 @contextmanager
 def warnings_noted() -> Iterator[None]:
-    """Inside it, warnings about noise go to stderr as one line each."""
-    from ..errors import NoiseWarning
+    """Inside it, warnings about noise and about older runs go to stderr as one line each."""
+    from ..errors import NoiseWarning, RecordWarning
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", NoiseWarning)
+        for ours in (NoiseWarning, RecordWarning):
+            warnings.simplefilter("always", ours)
         shown = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
-            if issubclass(category, NoiseWarning):
+            if issubclass(category, NoiseWarning | RecordWarning):
                 note(f"confide: warning: {message}")
             else:
                 shown(message, category, *place)

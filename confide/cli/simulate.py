@@ -136,7 +136,7 @@ Examples:
 @click.option("--again", type=click.Path(file_okay=False), help="Run what this folder holds again, to the same digits.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the curves (.png, .svg or .pdf).")
 @click.option("--out", type=click.Path(file_okay=False), help="Save curves, config, certificate and policy here.")
-@click.option("--replace", is_flag=True, help="Replace what is in --out.")
+@click.option("--replace", is_flag=True, help="Replace what is in --out and differs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(

@@ -90,11 +90,17 @@ def _csv(rows: Sequence[RunRow], measure: str, fixed: str) -> str:
 
 def _latex(rows: Sequence[RunRow], measure: str, fixed: str) -> str:
     axes = list(rows[0].values)
-    heads = [*axes, f"final {measure}", r"95\,\% interval", "of random"]
+    kept = list(dict.fromkeys(row.kept for row in rows))
+    apart = len(kept) > 1 and any(row.kept not in row.values.values() for row in rows)
+    heads = [*axes, *(["guarantee kept"] if apart else []), f"final {measure}", r"95\,\% interval", "of random"]
     lines = [
         "% \\usepackage{booktabs}",
-        *(f"% {line}" for line in (fixed, footnote(min(row.seeds for row in rows))) if line),
-        rf"\begin{{tabular}}{{{'l' * len(axes)}rrr}}",
+        *(
+            f"% {line}"
+            for line in (fixed, *(kept if len(kept) == 1 else []), footnote(min(row.seeds for row in rows)))
+            if line
+        ),
+        rf"\begin{{tabular}}{{{'l' * (len(heads) - 3)}rrr}}",
         r"\toprule",
         " & ".join([*map(escaped, axes), *heads[len(axes) :]]) + r" \\",
         r"\midrule",
@@ -106,7 +112,8 @@ def _latex(rows: Sequence[RunRow], measure: str, fixed: str) -> str:
             else f"{_number(row.final.low)} to {_number(row.final.high)}"
         )
         share = "--" if row.share is None else f"{row.share:.3g}"
-        cells = [*map(escaped, row.values.values()), _number(row.final.value), interval, share]
+        words = [*row.values.values(), *([row.kept] if apart else [])]
+        cells = [*map(escaped, words), _number(row.final.value), interval, share]
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
@@ -159,6 +166,11 @@ class Contrast:
         if self.adjusted is None or self.adjusted > LEVEL:
             return "the seeds do not tell"
         return f"{self.one if self.ratio.value < 1 else self.other} has less regret"
+
+    def __str__(self) -> str:
+        tested = f", p = {self.adjusted:.2g} after Holm" if self.adjusted is not None else ""
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.verdict} ({self.one} / {self.other} {self.ratio.text()}, {self.test}{tested})"
 
 
 def contrast(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...errors import FormatError, InvalidInput, MissingExtra
+from ...errors import FormatError, InvalidInput
 from ...mdp import Policy
 from ...mdp.feature_policy import FeaturePolicy
 from ...privacy import Certificate
@@ -132,29 +132,23 @@ class Run:
             [curve], path, self.environment, log_x=log, log_y=log, per_episode=per_episode, measure=self.measure
         )
 
+    def to_dict(self) -> dict[str, NDArray[Any]]:
+        """The curves as columns: seed, episodes, and regret (or return), an entry for each checkpoint of each seed.
+
+        `pandas.DataFrame` and `polars.DataFrame` take it as it is.
+        """
+        points = len(self.checkpoints)
+        return {
+            "seed": np.repeat(np.arange(self.seeds), points),
+            "episodes": np.tile(self.checkpoints, self.seeds),
+            self.measure: self.regret.ravel(),
+        }
+
     def to_arrow(self) -> Any:
-        """The curves as an Arrow table: seed, episodes, and regret (or return), a row for each checkpoint of each seed."""
+        """The columns of `to_dict` as an Arrow table."""
         import pyarrow
 
-        points = len(self.checkpoints)
-        return pyarrow.table(
-            {
-                "seed": np.repeat(np.arange(self.seeds), points),
-                "episodes": np.tile(self.checkpoints, self.seeds),
-                self.measure: self.regret.ravel(),
-            }
-        )
-
-    def to_pandas(self) -> Any:
-        """The table of `to_arrow` as a DataFrame of pandas."""
-        table = self.to_arrow()
-        try:
-            return table.to_pandas()
-        except ImportError as error:
-            raise MissingExtra(
-                "pandas-missing",
-                "pandas must be installed. It was not found. Run: pip install pandas, or use to_arrow().",
-            ) from error
+        return pyarrow.table(self.to_dict())
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: what was run, its regret, and what was promised."""

@@ -62,6 +62,11 @@ def same_files(record: Mapping[str, Any] | None, choices: Choices) -> bool:
     return record is None or now == [file["sha256"] for file in record["files"]]
 
 
+def same_sources(record: Mapping[str, Any] | None) -> bool:
+    """Whether the sources of this package are those of a record."""
+    return record is not None and record["confide"]["sources"] == sources_hash()
+
+
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The entries in which two records differ, each as one phrase: "packages.numpy was 2.1.0 and is 2.2.0"."""
     old, new = dict(_entries(before)), dict(_entries(now))

@@ -6,6 +6,7 @@ The choices of a simulation as one value: what a command or a call fills in, and
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
+from ...compiled import PACKAGE
 from ...errors import InvalidInput, NoiseWarning
 from ...learning.learners import Context, TabularLearner
 from ...learning.planning.evaluation import flow_value, optimal_value
@@ -216,10 +218,10 @@ class Setting:
         needed = self.episodes_needed
         if needed > self.schedule.users:
             warnings.warn(
-                f"with {self.guarantee} the noise drowns what {self.schedule.users:,} episodes can show; "
-                f"at least about {needed:.1g} would be needed.",
+                f"with {self.guarantee} the noise drowns what {self.schedule.users:,} episodes of {self.environment.name} can "
+                f"show; at least about {needed:.1g} would be needed.",
                 NoiseWarning,
-                stacklevel=3,
+                stacklevel=users_level(),
             )
 
     def begin(self, rng: np.random.Generator) -> Any:
@@ -236,3 +238,11 @@ class Setting:
         if average == 0 or model is None or not self.compiled:
             return average
         return max(average, people_for_value(self.design, model))
+
+
+def users_level() -> int:
+    """The level of the stack, counted from whoever calls this, at which a user's own code called the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(str(PACKAGE)):
+        frame, level = frame.f_back, level + 1
+    return level

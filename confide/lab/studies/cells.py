@@ -11,7 +11,7 @@ from ...analysis.results import Run
 from ...errors import FormatError, InvalidInput
 from ...validation import Json
 from ..simulation import Choices, complete
-from ..simulation.record import RECORD, same_files
+from ..simulation.record import RECORD, same_files, same_sources
 from .seeds import UnfinishedRun
 
 SAVED = "choices"
@@ -30,8 +30,9 @@ class StudyCell(NamedTuple):
     label: str = ""
     folder: Path | None = None
 
-    def saved(self) -> Run | None:
-        """The run that the folder holds, if it was made with the same choices and the same files of the user; else None."""
+    def saved(self, exactly: bool = False) -> Run | None:
+        """The run that the folder holds, if it was made with the same choices and the same files of the user; else None.
+        exactly: by the same sources of this package, too."""
         if self.folder is None or not self.folder.is_dir():
             return None
         try:
@@ -39,7 +40,9 @@ class StudyCell(NamedTuple):
         except FormatError:
             return None
         alike = run.config.get(SAVED) == self.choices.as_json() and run.seeds == self.choices.seeds
-        return run if alike and same_files(run.config.get(RECORD), self.choices) else None
+        record = run.config.get(RECORD)
+        alike = alike and same_files(record, self.choices) and (not exactly or same_sources(record))
+        return run if alike else None
 
     def begun(self) -> UnfinishedRun:
         """The run with the seeds that are kept of it; refused if it cannot be run, with a warning where noise drowns everything."""

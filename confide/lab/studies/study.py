@@ -14,21 +14,25 @@ workers and on a Dask cluster, to the same digits as if nothing had happened.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.reporting.comparison import TEXT, Contrast, RunRow, contrast, holm, run_table
 from ...analysis.reporting.facets import INTERVAL, FacetCurve, facet_figure
 from ...analysis.results import Run
 from ...analysis.results.folder import discard, kept_place
-from ...errors import FormatError, InvalidInput
+from ...errors import FormatError, InvalidInput, RecordWarning
 from ...mdp import Model
 from ...privacy import Guarantee
 from ..environments import Environment
 from ..simulation import Choices
+from ..simulation.record import RECORD, same_sources
+from ..simulation.setting import users_level
 from .cells import SAVED, StudyCell, cells_of, values_of
 from .seeds import UnfinishedRun, finished_runs
 from .spreading import DASK, TaskEngine
@@ -106,8 +110,9 @@ class Study:
     ) -> Study:
         """Run what is not finished, in this process, in several, or on a Dask cluster, and return the study itself.
 
-        A cell that its folder holds already is not run again, unless `replace` says so. Warns (`NoiseWarning`) of cells in which
-        the noise drowns everything.
+        A cell that its folder holds already is not run again. Where a folder holds a run of other choices, or of a file of yours
+        that has changed since, `replace` runs that cell again, and those that other sources of confide made. Warns of cells in which
+        the noise drowns everything (`NoiseWarning`), and of runs that other sources made (`RecordWarning`).
         """
         for _ in self.finished(workers, scheduler, replace=replace, progress=progress):
             pass
@@ -118,14 +123,23 @@ class Study:
     ) -> Iterator[tuple[int, Run, bool]]:
         """As `run`, with the runs as they are finished: number of the cell, run, and whether it was there before."""
         self._check(replace)
+        others = 0
         for number, cell in enumerate(self.cells):
             if number not in self._runs and number not in self._unfinished:
-                saved = None if replace else cell.saved()
+                saved = cell.saved(exactly=replace)
                 if saved is None:
                     self._unfinished[number] = cell.begun()
                 else:
                     self._runs[number] = saved
+                    others += not same_sources(saved.config.get(RECORD))
                     yield number, saved, True
+        if others:
+            warnings.warn(
+                f"{others} of {len(self)} saved runs were made by other sources of confide than these, and may have other digits. "
+                "Run them again with replace.",
+                RecordWarning,
+                stacklevel=users_level(),
+            )
         engine = TaskEngine(DASK, 1, scheduler) if scheduler else TaskEngine(workers=workers)
         waiting = dict(self._unfinished)
         for number, run in finished_runs(waiting, engine, progress or (lambda done: None)):
@@ -140,8 +154,18 @@ class Study:
     def _check(self, replace: bool) -> None:
         """Refuse, before anything runs, folders in which runs could not be saved; those that hold the same run are kept."""
         for number, cell in enumerate(self.cells):
-            if number not in self._runs and cell.folder is not None and (replace or cell.saved() is None):
+            if number in self._runs or cell.folder is None or cell.saved() is not None:
+                continue
+            try:
                 Run.check_folder(cell.folder, replace=replace)
+            except InvalidInput as error:
+                if error.code != "folder-holds-result":
+                    raise
+                raise InvalidInput(
+                    "study-cell-differs",
+                    f"{cell.folder} holds a run of other choices, or of a file of yours that has changed. Choose another "
+                    "folder, or replace what differs: run(replace=True), or --replace.",
+                ) from None
 
     @property
     def missing_seeds(self) -> int:
@@ -178,6 +202,16 @@ class Study:
             for values, run in zip(self._columns(), self.runs, strict=True)
         ]
         return run_table(rows, form, measure=self.measure, fixed=self._fixed())
+
+    def to_dict(self) -> dict[str, NDArray[Any]]:
+        """All curves as columns: the axes, seed, episodes, and regret (or return), as `Run.to_dict` has those of one."""
+        runs = [(values, run.to_dict()) for values, run in zip(self._columns(), self.runs, strict=True)]
+        axes = {
+            axis: np.concatenate([np.full(len(curves["seed"]), values[axis], dtype=object) for values, curves in runs])
+            for axis in runs[0][0]
+        }
+        names = ("seed", "episodes", self.measure)
+        return {**axes, **{name: np.concatenate([curves[name] for _, curves in runs]) for name in names}}
 
     def _columns(self) -> list[dict[str, str]]:
         """The axes of the table; the learner, where nothing differs."""

@@ -65,6 +65,11 @@ def test_tables_have_the_same_numbers_in_three_forms() -> None:
     assert "1e+04 to 2e+04" in text and "up to 45%" in text and text.startswith("100 episodes\n")
     assert values.splitlines()[1] == 'a_b,w,5,12345.678,10000.0,20000.0,0.25,"1-DP, local"'
     assert values.splitlines()[2] == "c,w,5,3.0,,,,no privacy"
-    assert r"a\_b & w & 12\,346 & 10\,000 to 20\,000 & 0.25 \\" in latex and r"c & w & 3 & -- & -- \\" in latex
+    assert r"a\_b & w & 1-DP, local & 12\,346 & 10\,000 to 20\,000 & 0.25 \\" in latex
+    assert r"c & w & no privacy & 3 & -- & -- \\" in latex and r"\begin{tabular}{lllrrr}" in latex
+    alike = run_table([row._replace(kept="1-DP, local") for row in rows], "latex")
+    assert r"c & w & 3 & -- & -- \\" in alike and "% 1-DP, local" in alike, "what all keep is said once"
+    named = run_table([row._replace(values={"guarantee": row.kept}) for row in rows], "latex")
+    assert r"no privacy & 3 & -- & -- \\" in named, "what an axis says is not said again"
     assert escaped("50% & ~x^2 {y} \\") == r"50\% \& \textasciitilde{}x\textasciicircum{}2 \{y\} \textbackslash{}"
     assert "One seed has no interval" in run_table([rows[1]._replace(seeds=1)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -22,7 +21,7 @@ import pytest
 from confide.analysis.results import Run
 from confide.analysis.results.fit import load
 from confide.analysis.results.run import FILES
-from confide.errors import ConfideError, FormatError, InvalidInput, MissingExtra
+from confide.errors import ConfideError, FormatError, InvalidInput
 from tests.analysis.results.example import example_certificate, example_run
 from tests.refusals import refused
 
@@ -74,19 +73,16 @@ def test_it_is_a_table_for_others_and_for_notebooks() -> None:
     run = example_run(label="a < b")
     table = run.to_arrow()
     assert table.column_names == ["seed", "episodes", "regret"] and table.num_rows == run.regret.size
+    columns = run.to_dict()
+    assert list(columns) == table.column_names and all(len(column) == table.num_rows for column in columns.values())
+    assert (
+        columns["seed"].tolist() == table["seed"].to_pylist()
+        and columns["regret"].tolist() == run.regret.ravel().tolist()
+    )
     assert table["regret"].to_numpy().reshape(run.regret.shape).tolist() == run.regret.tolist()
     shown = run._repr_html_()
     assert "a &lt; b" in shown and "final regret" in shown and "2-DP, local" in shown
     assert run.certificate._repr_html_().count("<tr>") == len(run.certificate.rows())
-
-
-def test_pandas_has_the_same_rows_if_it_is_there() -> None:
-    run = example_run()
-    if importlib.util.find_spec("pandas") is None:
-        with pytest.raises(MissingExtra, match="to_arrow"):
-            run.to_pandas()
-    else:
-        assert run.to_pandas()["regret"].tolist() == run.regret.ravel().tolist()
 
 
 def test_the_loader_of_policies_names_the_loader_of_runs(tmp_path: Path) -> None:

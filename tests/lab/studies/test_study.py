@@ -17,7 +17,7 @@ import pytest
 import confide as cf
 from confide.cli import run as command
 from confide.compiled import PACKAGE
-from confide.errors import FormatError, InvalidInput, NoiseWarning
+from confide.errors import FormatError, InvalidInput, NoiseWarning, RecordWarning
 from confide.lab.simulation.simulate import run_seed
 from confide.lab.studies import seeds as seeds_module
 from confide.learning.planning.evaluation import optimal_value, policy_value
@@ -138,7 +138,35 @@ def test_a_learner_of_a_script_works_in_other_processes_and_is_recorded(tmp_path
     assert json.loads(digits) == expected.regret.tolist() and files == "['mine.py'] []"
     script.write_text(OWN + "\n# edited\n")
     again = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=300)
-    assert again.returncode == 1 and "holds a result already" in again.stderr, "another file is another study"
+    assert again.returncode == 1 and "a file of yours that has changed" in again.stderr, "another file is another study"
+
+
+def test_only_what_differs_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an edit of one's own learner the cells of the baselines are kept, and runs of other sources are named."""
+    chosen = {"environment": "chain/3", "folder": tmp_path / "study", "seeds": 2, **SMALL}
+    study = cf.Study(["ucbvi", "psrl"], **chosen).run()
+    with refused("study-cell-differs"):
+        cf.Study(["ucbvi", "psrl"], **{**chosen, "episodes": 40}).run()
+    played: list[str] = []
+
+    def counted(setting: Any, index: int) -> Any:
+        played.append(setting.choices.learner)
+        return run_seed(setting, index)
+
+    monkeypatch.setattr(seeds_module, "run_seed", counted)
+    config = next(tmp_path.glob("study/*psrl*/config.json"))
+    document = json.loads(config.read_text())
+    document["config"]["record"]["files"] = [{"name": "mine.py", "sha256": "0" * 64, "text": ""}]
+    config.write_text(json.dumps(document))
+    again = cf.Study(["ucbvi", "psrl"], **chosen).run(replace=True)
+    assert played == ["psrl", "psrl"] and again.table() == study.table()
+    document["config"]["record"].update(files=[], confide={"version": "0.1.0", "sources": "1" * 64})
+    config.write_text(json.dumps(document))
+    with pytest.warns(RecordWarning, match="1 of 2"):
+        cf.Study(["ucbvi", "psrl"], **chosen).run()
+    assert len(played) == 2, "it is taken, and said"
+    cf.Study(["ucbvi", "psrl"], **chosen).run(replace=True)
+    assert len(played) == 4
 
 
 def test_what_has_no_name_is_run_and_not_kept(tmp_path: Path) -> None:
@@ -157,7 +185,11 @@ def test_tables(done: cf.Study) -> None:
     assert len(text.splitlines()) == 1 + 1 + 6 + 1 and "3 seeds may miss" in text and "60 episodes, 3 seeds" in text
     first = values.splitlines()[1].split(",")
     assert first[:3] == ["ucbvi", "riverswim/3", "3"] and float(first[3]) == done.runs[0].regret[:, -1].mean()
-    assert latex.count(r"\\") == 7 and r"\toprule" in latex
+    assert latex.count(r"\\") == 7 and r"\toprule" in latex and "% no privacy" in latex
+    columns = done.to_dict()
+    assert list(columns) == ["learner", "world", "seed", "episodes", "regret"]
+    assert columns["regret"].tolist() == [value for run in done.runs for value in run.regret.ravel().tolist()]
+    assert list(dict.fromkeys(columns["learner"])) == LEARNERS and columns["seed"].max() == 2
     with pytest.raises(InvalidInput, match="form"):
         done.table("word")
 
@@ -177,6 +209,7 @@ def test_comparisons_are_paired_on_shared_seeds_and_corrected(done: cf.Study) ->
         "paired t-test"
     }
     assert all(each.adjusted is not None and each.p is not None and each.adjusted >= each.p for each in found)
+    assert all(str(each).startswith(f"{each.place}: {each.verdict} (ucbvi / psrl") for each in found)
     assert {each.test for each in done.compare("ucbvi", "psrl", paired=False)} == {"Welch's t-test"}
     with refused("study-compare-values"):
         done.compare("ucbvi", "chain/3")
@@ -184,10 +217,12 @@ def test_comparisons_are_paired_on_shared_seeds_and_corrected(done: cf.Study) ->
 
 def test_python_hears_what_the_command_says(capsys: pytest.CaptureFixture[str]) -> None:
     few = {"episodes": 100, "horizon": 3, "seeds": 1}
-    with pytest.warns(NoiseWarning, match="100 episodes"):
+    with pytest.warns(NoiseWarning, match="100 episodes of riverswim/3") as heard:
         cf.simulate("ucbvi", "riverswim/3", cf.Joint(0.1, 1e-6), **few)
-    with pytest.warns(NoiseWarning, match="drowns"):
+    assert {each.filename for each in heard} == {__file__}, "it points at the user's own line"
+    with pytest.warns(NoiseWarning, match="drowns") as heard:
         cf.Study("ucbvi", "riverswim/3", [cf.Joint(0.1, 1e-6), cf.NoPrivacy()], **few).run()
+    assert {each.filename for each in heard} == {__file__}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cf.simulate("ucbvi", "riverswim/3", **few)
