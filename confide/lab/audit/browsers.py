@@ -22,7 +22,7 @@ from ...protocol.design import Design
 from ...protocol.releases import Report
 from ...protocol.trusts.local_counts import CATEGORIES, RESPONSE
 from ...service.contract.contract import Contract
-from ...service.dashboard.pages import device_folder
+from ...service.dashboard import device_folder
 from .auditing import Target
 from .devices import local_target
 from .events import Array

@@ -111,8 +111,8 @@ class Study:
         """Run what is not finished, in this process, in several, or on a Dask cluster, and return the study itself.
 
         A cell that its folder holds already is not run again. Where a folder holds a run of other choices, or of a file of yours
-        that has changed since, `replace` runs that cell again, and those that other sources of confide made. Warns of cells in which
-        the noise drowns everything (`NoiseWarning`), and of runs that other sources made (`RecordWarning`).
+        that has changed since, `replace` runs that cell again, and those that other sources of confide made. Warns of cells in
+        which the noise drowns everything (`NoiseWarning`), and of runs that other sources made (`RecordWarning`).
         """
         for _ in self.finished(workers, scheduler, replace=replace, progress=progress):
             pass

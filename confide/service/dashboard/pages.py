@@ -23,6 +23,7 @@ from ...validation import Json
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
 from ..http.limits import network
+from . import device_folder
 from .story import standing, story_of
 
 ROOM = Path(__file__).parent
@@ -259,12 +260,6 @@ def _assets() -> dict[str, Path]:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def device_folder() -> Path:
-    """Where the npm package is: in the installed room, or beside the package in a checkout."""
-    inside = ROOM / "device"
-    return inside if inside.is_dir() else ROOM.parents[2] / "js"
 
 
 def _read(path: Path) -> tuple[bytes, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -81,3 +83,17 @@ def test_a_broken_learner_is_noticed(kind: type[Wrapped], test: str) -> None:
 
     with pytest.raises((AssertionError, ValueError)):
         getattr(Suite(), test)()
+
+
+ALONE = """
+import sys
+for name in ("anyio", "starlette", "uvicorn", "sqlalchemy", "psycopg", "prometheus_client"):
+    sys.modules[name] = None
+import confide.lab.testing, confide.lab.audit
+"""
+
+
+def test_suites_and_audits_need_nothing_that_only_servers_do() -> None:
+    """Researchers install `confide[full]`, which has none of it."""
+    found = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr

@@ -18,8 +18,9 @@ from confide.errors import InvalidInput
 from confide.lab.staging.processes import Process
 from confide.mdp import Spec
 from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.dashboard import device_folder
 from confide.service.dashboard import routes as dashboard
-from confide.service.dashboard.pages import STATIC, check_game, device_folder
+from confide.service.dashboard.pages import STATIC, check_game
 from confide.service.http.origins import OPEN
 from tests.refusals import refused
 from tests.service.collector.services import Service, folder_of, running
