@@ -86,7 +86,7 @@ def request_for(
     when = schedule or schedule_for(promise, calibration, question.spec, planned, mixing, scouts)
     if schedule is None and taken != ONCE and when.kind == WIDENING:  # where one person moves more, noise is larger
         when = Schedule.widening(planned, first_batch(CountQuestion(question.spec), promise, taken))
-    able = abilities(promise.trust, ANY if others.get("budget") else devices)  # no page counts under a budget
+    able = abilities(promise.trust, ANY if others.get("budget") else devices)  # under local trust no page does
     if able is not None and not claimed:
         able = frozenset(row for row in able if row[1] != SHARES)
     if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):

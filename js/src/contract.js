@@ -15,8 +15,9 @@ export async function readContract(bytes) {
   const hash = await sha256(bytes);
   const told = sensible(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   const tickets = told?.trust === "shuffle" || told?.trust === "joint" ? await import("./tickets.js") : null;
+  const shares = told?.mechanism?.mechanism === "skellam" ? await import("./shares.js") : null;
   const { admit, less } = told?.issuer ? await import("./tokens.js") : {};
-  return { ...sensible(() => read(told, tickets)), admit, less, hash, pin: `sha256:${hex(hash)}` };
+  return { ...sensible(() => read(told, tickets, shares)), admit, less, hash, pin: `sha256:${hex(hash)}` };
 }
 
 function sensible(work) {
@@ -27,7 +28,7 @@ function sensible(work) {
   }
 }
 
-function read(told, tickets) {
+function read(told, tickets, shares) {
   require(
     told.schema === "confide.contract/1" && told.reports_per_person === 1 && (tickets || told.trust === "local"),
     "This version keeps contracts of trust local, shuffle or joint, and one report a person. Update it.",
@@ -44,7 +45,7 @@ function read(told, tickets) {
     known?.includes(noiseWord(told.mechanism)),
     `The combination of ${told.question.kind} with ${noiseWord(told.mechanism)} under trust ${told.trust} is not in the table of what is accepted. Update the contract.`,
   );
-  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told) : kept(told);
+  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told, shares) : kept(told);
   question.digest = fromHex(told.question.digest);
   const design = { digest: fromHex(told.design_digest), question, mechanism: noise };
   require(design.digest.length === 16 && question.digest.length === 16, "The contract's fingerprints are none. Update it.");

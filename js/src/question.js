@@ -2,7 +2,7 @@
 
 import { below, chance } from "./random.js";
 
-const PARTS = ["visits", "rewards", "squares", "centred", "transitions"];
+const PARTS = ["visits", "rewards", "squares", "centred", "halves", "transitions"];
 
 export class Refusal extends Error {}
 
@@ -14,10 +14,11 @@ export const inside = (value, size) => Number.isInteger(value) && value >= 0 && 
 
 export function ask({ states, actions, horizon, model }, { kind, parts, last, levels, objective }) {
   const told = kind === "step" || kind === "asked";
-  const single = kind === "step" && horizon === 1 && last === "dropped" && parts.join() === "centred,halves"; // nothing follows
+  const single = kind !== "counts" && horizon === 1 && last === "dropped" && parts.join() === "centred,halves"; // nothing follows
   require(
     [states, actions, horizon, levels].every((one) => one > 0 && inside(one, 2 ** 24)) && (model === "stationary" || model === "per-step") &&
-      (told || kind === "counts") && (single || parts.join() === PARTS.filter((part) => parts.includes(part)).join()) &&
+      (told || ["counts", "budgeted", "bandit"].includes(kind)) && parts.join() === PARTS.filter((part) => parts.includes(part)).join() &&
+      (single || (kind !== "bandit" && (kind === "budgeted" || !parts.includes("halves")))) &&
       ["counted", "dropped", "end"].includes(last) && (objective === "reward" || objective === "cost") &&
       !(told && (levels > 1 || (last === "dropped" && !single))),
     "The contract asks for what this version cannot tell. Update it.",
@@ -36,7 +37,7 @@ export function ask({ states, actions, horizon, model }, { kind, parts, last, le
     cells += length;
   }
   const pairs = states * actions;
-  const [rows, width] = { step: [layers, 2 * pairs * nexts + 1], asked: [layers * pairs, 2 * nexts + 1], counts: [1, cells] }[kind];
+  const [rows, width] = { step: [layers, 2 * pairs * nexts + 1], asked: [layers * pairs, 2 * nexts + 1] }[kind] ?? [1, cells];
   require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Update it.");
   const resolution = has("centred") ? 2 * unit : unit;
   const law = kind === "asked" ? Array(rows).fill(1) : null; // unless a round carries another
@@ -84,7 +85,9 @@ export function count(question, episode, earned) {
   const { states, actions } = episode;
   const { levels, resolution, last, layers, nexts } = question;
   const cells = new Float64Array(question.cells);
+  const within = question.within?.(episode);
   actions.forEach((action, step) => {
+    if (within && !within[step]) return;
     const pair = ((layers > 1 ? step : 0) * question.states + states[step]) * question.actions + action;
     const paid = question.objective === "cost" ? levels - earned[step] : earned[step];
     const final = step + 1 === actions.length;
@@ -93,6 +96,7 @@ export function count(question, episode, earned) {
       else if (part === "rewards") cells[start + pair] += (paid * resolution) / levels;
       else if (part === "squares") cells[start + pair] += (paid * paid * resolution) / levels ** 2;
       else if (part === "centred") cells[start + pair] += ((2 * paid - levels) * resolution) / (2 * levels);
+      else if (part === "halves") cells[start + pair] += resolution / 2;
       else if (!final || last !== "dropped") {
         cells[start + pair * nexts + (final && last === "end" ? nexts - 1 : states[step + 1])] += resolution;
       }

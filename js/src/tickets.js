@@ -14,8 +14,8 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const [STEADY, AFTER] = [16, 8]; // batches of the first size, and of every doubled one
 const MONTH = 30 * 86400;
 
-/** {question, mechanism, parcel, between} of a contract that takes tickets. */
-export function readTicketed(told) {
+/** {question, mechanism, parcel, between} of a contract that takes tickets. shares: the module for shares of noise, where there are. */
+export function readTicketed(told, shares) {
   const { trust, window, intermediary: about } = told;
   const inMonth = (one) => typeof one === "number" && one >= 0 && one <= MONTH;
   require(
@@ -23,7 +23,7 @@ export function readTicketed(told) {
       window.seconds > 0 && window.seconds <= about.deadline,
     `The contract does not say who its ${ROLES[trust]} is, or closes batches before reports are sent. Update it.`,
   );
-  return { ...(trust === "joint" ? whole(told) : shuffled(told)), parcel, between };
+  return { ...(trust === "joint" ? whole(told) : shares ? shares.shared(told) : shuffled(told)), parcel, between };
 }
 
 /** The curator hears everything: its releases keep the promise, and nothing of that can be checked here. */

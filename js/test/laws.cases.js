@@ -8,6 +8,7 @@
 import { mechanism } from "../src/mechanism.js";
 import { answer, ask, weighted } from "../src/question.js";
 import { atLeast, below, chance, chanceOf, coin, exp, gaussian, laplace, rare } from "../src/random.js";
+import { poisson } from "../src/shares.js";
 import { ok, same } from "./checks.js";
 
 const ALARM = 1e-6;
@@ -87,6 +88,14 @@ const LAWS = {
     (s) => [binned(gaussian(...atLeast(s, 1)), 1e5, Math.ceil(3 * s))],
     (s, most = s) => [normalised((x) => Math.exp(-(x ** 2) / (2 * s ** 2)), Math.ceil(3 * most))],
     [0.4, 1, 3.3, 17.25],
+  ],
+  "Poisson of a fraction": [
+    (s) => [binned(() => poisson(Math.round(s * 30), 30), 1e5, Math.ceil(4 * s + 4))],
+    (s, most = s) => {
+      const logs = (x) => (x < 0 ? 0 : Math.exp(x * Math.log(s) - s - Array.from({ length: x }, (_, at) => Math.log(at + 1)).reduce((sum, one) => sum + one, 0)));
+      return [normalised(logs, Math.ceil(4 * most + 4))];
+    },
+    [0.1, 0.7, 1, 3.3],
   ],
   "optimised unary": [
     (s) => [...told("unary", s, 3e4)].map((ones) => [3e4 - ones, ones]),

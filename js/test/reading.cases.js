@@ -65,7 +65,7 @@ export function cases(golden) {
       const many = 1000;
       const error = Math.sqrt(Math.log(4 / 1e-7) / (2 * many)); // Hoeffding: a false alarm of 1e-7
       const shuffled = await Promise.all(golden.shuffled.map(({ contract }) => readContract(bytesOf(contract))));
-      for (const contract of [...shuffled, ...(await told("counts")).filter(({ mechanism }) => mechanism.bit_epsilon)]) {
+      for (const contract of [...shuffled.filter(({ mechanism }) => mechanism.crowds), ...(await told("counts")).filter(({ mechanism }) => mechanism.bit_epsilon)]) {
         const [first, second] = lives(contract);
         const overlap = (one, other) => {
           let sum = 0;

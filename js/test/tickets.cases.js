@@ -2,7 +2,9 @@
 
 import { fromHex, hex, readContract, toBase64, weaker } from "../src/contract.js";
 import { Device, memoryStorage, respond } from "../src/index.js";
+import { count } from "../src/question.js";
 import { pack } from "../src/report.js";
+import { withinBudget } from "../src/shares.js";
 import { episodeBytes, readTicket, sized } from "../src/tickets.js";
 import { limits, unpack } from "../extra/reading.js";
 import { bytesOf, ok, refused, same } from "./checks.js";
@@ -56,7 +58,8 @@ export function cases(golden) {
           same(unpack(design, fromHex(bytes)), { row, cells }, "numbers");
         }
         for (const bytes of bad) await refused(() => unpack(design, fromHex(bytes)), bytes);
-        ok(Math.abs(design.mechanism.loss.epsilon / loss.epsilon - 1) < 1e-9, `to the shuffler: ${design.mechanism.loss.epsilon}, not ${loss.epsilon}`);
+        const told = loss.epsilon ?? Infinity; // what has no guarantee of its own
+        ok(told === design.mechanism.loss.epsilon || Math.abs(design.mechanism.loss.epsilon / told - 1) < 1e-9, `to the shuffler: ${design.mechanism.loss.epsilon}, not ${loss.epsilon}`);
       }
     },
     "where batches widen a report is for the size of its batch": async () => {
@@ -80,6 +83,7 @@ export function cases(golden) {
       const widest = golden.shuffled.find((one) => one.contract === wide);
       for (const { contract, high, batch } of [...golden.shuffled, ...batches.map(({ batch }) => ({ ...widest, batch }))]) {
         const { design: whole, mechanism, spec } = await readContract(bytesOf(contract));
+        if (!mechanism.crowds) continue;
         const design = sized(whole, batch ?? 1);
         const [flip] = mechanism.crowds[design.mechanism.level];
         const still = { states: Array(spec.horizon + 1).fill(0), actions: Array(spec.horizon).fill(0), rewards: Array(spec.horizon).fill(0) };
@@ -92,6 +96,57 @@ export function cases(golden) {
         const error = 5.2 * Math.sqrt(bits * flip * (1 - flip)); // a false alarm of 2e-7
         ok(Math.abs(ones - bits * flip) < error, `${ones} of ${bits} is not ${flip}`);
         for (const wrong of [flip * (2 / 3), Math.min(flip * 1.5, 0.5)]) ok(Math.abs(ones - bits * wrong) > error, `${ones} of ${bits} could be ${wrong}`);
+      }
+    },
+    "a budget lets the same steps through, and their counts are the same": async () => {
+      let [dropped, kinds] = [0, new Set()];
+      for (const { contract, budget, episodes } of golden.budgets) {
+        const { design: { question }, question: { kind } } = await readContract(bytesOf(contract));
+        kinds.add(kind);
+        for (const { counted, cells, earned, ...episode } of episodes) {
+          if (budget) same(withinBudget(question, budget, episode), counted, "which steps are counted");
+          same(count(question, episode, earned), Float64Array.from(cells), "counts");
+          dropped += counted.filter((one) => !one).length;
+        }
+      }
+      ok(dropped > 50 && kinds.size === 2, "some are left out");
+    },
+    "shares of noise have the variance that the contract says, and not 2/3 or 3/2 of it": async () => {
+      for (const { contract } of golden.budgets) {
+        const { design: whole, mechanism: { rate, honest } } = await readContract(bytesOf(contract));
+        const still = { states: [0], actions: [], rewards: [] };
+        for (const { level } of whole.mechanism.sizes) {
+          const design = { ...whole, mechanism: whole.mechanism.sizes[level] };
+          const variance = (2 * rate) / honest[level];
+          let [sum, squares, draws] = [0, 0, 0];
+          for (let one = 0; one < 4000; one++) {
+            for (const cell of unpack(design, respond(design, still)).cells) {
+              sum += cell;
+              squares += cell ** 2;
+              draws++;
+            }
+          }
+          // The fourth moment is 3 v^2 + v; a false alarm of 2e-7 for either.
+          const error = 5.2 * Math.sqrt((2 * variance ** 2 + variance) / draws);
+          ok(Math.abs(sum / draws) < 5.2 * Math.sqrt(variance / draws), `a mean of ${sum / draws}`);
+          ok(Math.abs(squares / draws - variance) < error, `${squares / draws} is not ${variance}`);
+          for (const by of [2 / 3, 3 / 2]) ok(Math.abs(squares / draws - variance * by) > error, `${squares / draws} could be ${variance * by}`);
+        }
+      }
+    },
+    "shares that are too small, or for more honest people than are promised, are refused": async () => {
+      for (const { contract } of golden.budgets) {
+        const good = JSON.parse(contract);
+        const { mechanism, question, promise } = good;
+        const changed = [
+          { mechanism: { ...mechanism, rate: Math.floor(mechanism.rate * 0.9) } }, { mechanism: { ...mechanism, rate: mechanism.rate + 0.5 } },
+          { mechanism: { ...mechanism, honest: mechanism.honest.map((one) => one + 1) } }, { mechanism: { ...mechanism, honest: [] } },
+          { mechanism: { ...mechanism, width: mechanism.width + 1 } }, { mechanism: { ...mechanism, grid: 1 } },
+          { question: { ...question, kind: question.kind === "bandit" ? "budgeted" : "bandit" } }, { question: { ...question, parts: ["transitions"] } },
+          { question: { ...question, levels: 0 } }, { promise: { ...promise, honest: promise.honest / 2 } }, { promise: { ...promise, delta: 0 } },
+          ...(question.budget ? [{ question: { ...question, budget: 1 } }, { question: { ...question, budget: null } }, { question: { ...question, budget: question.budget * 2 } }] : []),
+        ];
+        for (const change of changed) await refused(() => readContract(bytesOf(JSON.stringify({ ...good, ...change }))), JSON.stringify(change));
       }
     },
     "a ticket before the episode, then what happened at the time that was drawn; kept until the batch is closed": () =>

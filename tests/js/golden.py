@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from confide.data.statistics.answers import category, first_visit
-from confide.data.statistics.tabular import count
+from confide.data.statistics.tabular import count, counted_steps
 from confide.data.trajectories import episode_bytes
 from confide.data.trajectories.trajectory import Trajectory
 from confide.errors import ConfideError
@@ -23,6 +23,7 @@ from confide.privacy import GaussianLoss, Guarantee, Local, Pure, Schedule, rho_
 from confide.privacy.conversion import gaussian_delta
 from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.protocol.accepted import row_of
+from confide.protocol.defaults import request_for
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion, StepQuestion
 from confide.protocol.kinds.asked import AskedQuestion
@@ -116,6 +117,12 @@ def widened() -> Contract:
     return contract_of(make(Request(asked, Guarantee(SHUFFLE, 1.0, 1e-6), schedule, mixing=mixing)))
 
 
+def shared(spec: Spec, share: float = 0.5, **choices: Any) -> Contract:
+    """Counts with shares of Skellam noise, in batches that widen."""
+    request = request_for(CountQuestion(spec), Guarantee(SHUFFLE, 1.0, 1e-6), 6000, shuffling={"honest": share}, **choices)
+    return contract_of(make(request))
+
+
 def ticketed() -> Iterator[Contract]:
     """Contracts whose devices take tickets: bits and steps to a shuffler, episodes to a curator."""
     for batch, model, bits, name in (
@@ -128,6 +135,9 @@ def ticketed() -> Iterator[Contract]:
         mixing = Mixing(batch, 0.5, reward_bits=bits)
         yield contract_of(make(Request(asked, promise, schedule, mechanism=name, mixing=mixing)))
     yield widened()
+    yield shared(Spec(3, 2, 5))
+    yield shared(Spec(2, 2, 12), 1.0, budget=30)
+    yield shared(Spec(4, 3, 1))
     yield contract_of(joint_design())
     yield contract_of(joint_design(mechanism="tree-laplace", spec=Spec(2, 3, 5, "per-step")))
     ending = CountQuestion(Spec(3, 2, 4), last="end")
@@ -264,6 +274,23 @@ def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
     return rows
 
 
+def _budgets(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Contracts with shares of noise: which steps of episodes a budget lets through, and the counts of these."""
+    results = []
+    for made in ticketed():
+        question = made.design.question
+        if made.design.trust != SHUFFLE or question.kind not in ("budgeted", "bandit"):
+            continue
+        episodes, counts = [], question.counts
+        for steps in [0, *(counts.spec.horizon,) * 20]:
+            trajectory, levels = walk(counts, rng, steps)
+            kept = counted_steps(question, trajectory) if question.kind == "budgeted" else np.ones(steps, dtype=np.bool_)
+            cells = count(counts, trajectory, levels, kept)
+            episodes.append({**_told(trajectory, levels), "counted": kept.tolist(), "cells": cells.tolist()})
+        results.append({"contract": made.data.decode(), "budget": question.budget, "episodes": episodes})
+    return results
+
+
 def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.ndarray]]:
     """Messages at the limits, and within them."""
     low, high = limits(design)
@@ -310,7 +337,8 @@ def _bad(design: Design, good: bytes) -> list[str]:
 
 def _loss(design: Design) -> dict[str, float]:
     if design.trust == SHUFFLE:  # to the shuffler
-        return {"epsilon": local_guarantee(design).pure_epsilon()}
+        alone = local_guarantee(design)
+        return {"epsilon": alone.pure_epsilon()} if alone.private else {}
     match design.act.loss:
         case Pure(value):
             return {"epsilon": value}
@@ -495,6 +523,7 @@ def vectors() -> dict[str, Any]:
         "shuffled": [_design(one.design, one.data.decode(), rng) for one in ticketed() if one.design.trust == SHUFFLE],
         "parcels": [_parcels(one, rng) for one in ticketed()],
         "sizes": _sizes(),
+        "budgets": _budgets(rng),
         "laws": _laws(rng),
         "successors": _successors(),
         "tokens": _tokens(rng),

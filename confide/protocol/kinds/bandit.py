@@ -98,7 +98,6 @@ class BanditKind(EncodedKind[BanditQuestion]):
         joint=("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz"),
         central=("laplace", "gaussian"),
     )
-    unknown_in_pages = ("shuffle",)
 
     def designers(self) -> Mapping[str, DesignMaker]:
         """Shufflers, who take it with shares of noise and in no other way."""

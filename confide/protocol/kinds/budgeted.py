@@ -169,7 +169,7 @@ class BudgetedKind(PartOfCounts[BudgetedQuestion]):
         joint=("tree-gaussian", "toeplitz", "buffered-toeplitz"),
         central=("gaussian",),
     )
-    unknown_in_pages = ("local", "shuffle")
+    unknown_in_pages = ("local",)
 
     def read(self, data: bytes) -> BudgetedQuestion:
         """The question that wrote these bytes."""

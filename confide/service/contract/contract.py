@@ -19,6 +19,7 @@ from ...mechanisms.catalogue import parameters
 from ...privacy import ONCE
 from ...privacy.guarantee import LOCAL
 from ...protocol.design import PAPER, Design
+from ...protocol.kinds import budgeted
 from ...protocol.kinds.counts import MIDDLE
 from ...validation import Json
 from .encoding import from_base64, to_base64
@@ -68,6 +69,7 @@ def stated(design: Design) -> dict[str, Json]:
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
             **({} if counts is None else _counted_parts(counts)),
+            **({"budget": design.question.budget} if design.question.kind == budgeted.KIND and design.devices else {}),
         },
         "mechanism": parameters(design.mechanism),
         "design": to_base64(design.to_bytes()),
