@@ -119,7 +119,9 @@ def widened() -> Contract:
 
 def shared(spec: Spec, share: float = 0.5, **choices: Any) -> Contract:
     """Counts with shares of Skellam noise, in batches that widen."""
-    request = request_for(CountQuestion(spec), Guarantee(SHUFFLE, 1.0, 1e-6), 6000, shuffling={"honest": share}, **choices)
+    request = request_for(
+        CountQuestion(spec), Guarantee(SHUFFLE, 1.0, 1e-6), 6000, shuffling={"honest": share}, **choices
+    )
     return contract_of(make(request))
 
 
@@ -284,7 +286,9 @@ def _budgets(rng: np.random.Generator) -> list[dict[str, Any]]:
         episodes, counts = [], question.counts
         for steps in [0, *(counts.spec.horizon,) * 20]:
             trajectory, levels = walk(counts, rng, steps)
-            kept = counted_steps(question, trajectory) if question.kind == "budgeted" else np.ones(steps, dtype=np.bool_)
+            kept = (
+                counted_steps(question, trajectory) if question.kind == "budgeted" else np.ones(steps, dtype=np.bool_)
+            )
             cells = count(counts, trajectory, levels, kept)
             episodes.append({**_told(trajectory, levels), "counted": kept.tolist(), "cells": cells.tolist()})
         results.append({"contract": made.data.decode(), "budget": question.budget, "episodes": episodes})

@@ -220,3 +220,33 @@ def test_climbing_by_hand() -> None:
     assert model.rewards[0].tolist() == [[0, 0.3], [0, 0.3], [0, 0.3], [1, 0.3]] and model.horizon == 12
     with refused("out-of-range: slip"):
         known("climb/4?slip=2")
+
+
+def test_worlds_of_operations_by_hand(optimal: Optimal) -> None:
+    """One row of each, and the best that a last day can be."""
+    stock = known("inventory/2x2")  # one customer, who comes with a chance of 0.3; amounts lie between -0.5 and 1
+    np.testing.assert_allclose(stock.transitions[0, 0], [[1, 0], [0.3, 0.7]])
+    np.testing.assert_allclose(stock.rewards[0, 0], [0.5 / 1.5, (0.3 - 0.07 - 0.4 + 0.5) / 1.5])
+    machine = known("replacement/3")
+    np.testing.assert_allclose(machine.transitions[0, 0], [[0.32, 0.6, 0.08], [1, 0, 0]])
+    np.testing.assert_allclose(machine.rewards[0, :, 0], [1, 0.75, 0])
+    line = known("queue/3x2")
+    np.testing.assert_allclose(line.transitions[0, 1, 0], [1 / 6, 1 / 2, 1 / 3])
+    np.testing.assert_allclose(line.rewards[0, 1], [0.65, 0.35])
+    customer = known("churn/3x2")
+    np.testing.assert_allclose(customer.transitions[0, 1], [[0.3, 0.7, 0], [0.15, 0.5, 0.35]])
+    np.testing.assert_allclose(customer.rewards[0, 1], [0.5, 0.25])
+    season = known("pricing/3x2", horizon=1)
+    np.testing.assert_allclose(season.rewards[0], [[0, 0], [0.5, math.exp(-1)], [0.5, math.exp(-1)]])
+    assert optimal(season) == pytest.approx(0.5)
+    pupil, solved = known("tutoring/2x2"), 1 / (1 + math.exp(-1))
+    np.testing.assert_allclose(pupil.rewards[0, 0], [solved / 2, 0.5])
+    np.testing.assert_allclose(
+        pupil.transitions[0, 0, 0], [1 - 0.5 * solved, 0.5 * solved]
+    )  # nobody falls below the first
+    np.testing.assert_allclose(pupil.transitions[0, 1, 1, 0], 0.08 * (1 - 0.5 * solved))
+    drives = known("courier/3")
+    np.testing.assert_allclose(drives.transitions[0, 1, 1:], [[0.85, 0.15, 0], [0, 0.15, 0.85]])
+    assert drives.transitions.shape == (12, 3, 3, 3) and len({tuple(hour[:, 0]) for hour in drives.rewards}) == 12
+    sparse = known("garnet/9x2?branching=3&seed=1")
+    assert ((sparse.transitions[0] > 0).sum(axis=-1) == 3).all() and (sparse.rewards[0].max(axis=1) > 0).sum() == 3
