@@ -61,6 +61,26 @@ from .world_view import (
     stuck,
 )
 
+FRESH = (
+    "inventory/6x3",
+    "inventory/9x4?demand=0.45",
+    "replacement/6",
+    "replacement/10?wear=0.45",
+    "queue/6x3",
+    "queue/9x4?arrivals=0.6",
+    "churn/5x3",
+    "churn/7x4?leaving=0.45",
+    "pricing/5x3",
+    "pricing/7x5?steep=3.0",
+    "garnet/6x3?seed=31",
+    "garnet/10x3?branching=3&seed=32",
+    "tutoring/5x3",
+    "tutoring/8x4?forgetting=0.15",
+    "courier/4?seed=33",
+    "courier/6?seed=34",
+)
+"""Entered before anything was run on them or on others of their families; those of prices and couriers change by the step."""
+
 EVALUATION = (
     "random/2x2?seed=17",
     "random/3x2?seed=12",
@@ -86,6 +106,7 @@ EVALUATION = (
     "clinic",
     "gymnasium:FrozenLake-v1",
     "gymnasium:FrozenLake-v1?is_slippery=false",
+    *FRESH,
 )
 
 TUNING = (

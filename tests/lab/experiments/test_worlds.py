@@ -30,6 +30,7 @@ from confide.lab.experiments.world_view import (
 from confide.lab.experiments.worlds import (
     EVALUATION,
     EXPERIMENTS,
+    FRESH,
     PROMISES,
     SCALES,
     TUNING,
@@ -59,7 +60,9 @@ def test_no_world_is_on_both_lists() -> None:
 
 
 def test_there_are_enough_worlds_and_something_to_learn_in_each() -> None:
-    assert len(set(EVALUATION)) == len(EVALUATION) >= 24
+    assert len(set(EVALUATION)) == len(EVALUATION) == 40 and len(FRESH) == 16 and set(FRESH) < set(EVALUATION)
+    assert not {family(world) for world in FRESH} & {family(world) for world, _ in TUNING}
+    assert sum(make(world).spec.layers > 1 for world in FRESH) == 4
     assert len({family(world) for world in EVALUATION}) >= 6
     assert {family(world) for world in EVALUATION} - {family(world) for world, _ in TUNING} >= {
         "chain",
