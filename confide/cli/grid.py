@@ -42,6 +42,7 @@ CHOICES = (
     "apart",
     "expected",
     options.DEVICES,
+    options.CLAIMED,
     *options.SHUFFLING,
 )
 OWN = "option"

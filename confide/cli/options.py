@@ -141,6 +141,13 @@ devices = click.option(
     type=click.Choice(["browsers", "any"]),
     help="Whose devices answer: those of pages too, the default; or any.",
 )
+CLAIMED = "claimed"
+claimed = click.option(
+    "--claimed",
+    is_flag=True,
+    default=None,
+    help="shuffle: users have tokens, and the shuffler another operator: devices may add shares of noise.",
+)
 SHUFFLING = ("batch", "honest", "local_epsilon", "reward_bits", "tree", "burn_in", "widening")
 
 

@@ -47,6 +47,7 @@ Examples:
 @options.privacy
 @options.shuffling
 @options.devices
+@options.claimed
 @click.option(
     "--episodes",
     type=options.Count(),

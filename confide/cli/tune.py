@@ -37,6 +37,7 @@ GRID = "0,0.001,0.01,0.1,1"
 @options.privacy
 @options.shuffling
 @options.devices
+@options.claimed
 @click.option("--episodes", type=options.Count(), default=10_000, show_default=True, help="Number of users.")
 @click.option("--seeds", type=options.Count(), default=5, show_default=True, help="How many runs for each value.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode; by default the environment's.")
@@ -64,7 +65,16 @@ def command(
     except ValueError:
         raise InvalidInput("tune-grid-form", f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
     promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
-    named = ("calibration", "mechanism", "schedule", "horizon", "model", options.DEVICES, *options.SHUFFLING)
+    named = (
+        "calibration",
+        "mechanism",
+        "schedule",
+        "horizon",
+        "model",
+        options.DEVICES,
+        options.CLAIMED,
+        *options.SHUFFLING,
+    )
     reserved = (*named, arguments["constant"], "seed", "workers", "privacy")
     choices = {**{key: arguments[key] for key in named}, **own_options(arguments["option"], reserved)}
     with bar(len(values), arguments["learner"]) as progress:

@@ -33,7 +33,7 @@ export function shared({ spec, question: asked, mechanism: { rate, honest, width
       names: false,
       units: 1,
       level,
-      randomise: (cells) => cells.map((one) => one + poisson(rate, people) - poisson(rate, people)),
+      randomise: (cells) => cells.map((one) => one + share(rate, people)),
       limits: ({ part, trials }) => {
         const far = Math.min(most, trials) * levels;
         return [(part === "centred" ? -far : 0) - reach, (part === "transitions" ? 2 : 1) * far + reach];
@@ -81,6 +81,11 @@ export function poisson(rate, people) {
   for (let whole = (rate - part) / people; whole--; ) total += poissonOne();
   for (let left = part && poissonOne(); left--; ) total += below(people) < part;
   return total;
+}
+
+/** The difference of two. */
+function share(rate, people) {
+  return poisson(rate, people) - poisson(rate, people);
 }
 
 /** How far a share goes, but for a chance of 2^-100. */

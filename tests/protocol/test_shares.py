@@ -11,7 +11,8 @@ from confide.data.privatizers import open_book, respond
 from confide.data.statistics.answers import answer
 from confide.data.trajectories import Trajectory
 from confide.errors import ConfideError
-from confide.mdp import Spec
+from confide.lab.simulation import prepare
+from confide.mdp import Model, Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.skellam import SkellamShares
 from confide.privacy import Act, Shuffle
@@ -56,6 +57,11 @@ def test_a_service_chooses_them_with_tokens_and_a_shuffler_of_another_operator()
 
     other = {"between": {"operator": "another"}}
     assert chosen(issuer=ISSUER, **other) == "skellam"
+    deployed = ServiceChoices(SPEC, PROMISE, 4000, operator="one", issuer=ISSUER, **other).design()
+    model = Model(np.full((3, 2, 3), 1 / 3), np.zeros((3, 2)), np.full(3, 1 / 3), 5)
+    for claimed in (False, True):
+        simulated = prepare("ucbvi", model, PROMISE, 4000, claimed=claimed).design
+        assert (simulated.digest == deployed.digest) is claimed
     assert (
         chosen(**other)
         == chosen(issuer=ISSUER)

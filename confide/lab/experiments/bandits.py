@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...analysis.reporting.figures import Dot, ratio_figure
 from ...analysis.reporting.intervals import NAME
 from ...privacy import Guarantee, Joint, Local, Shuffle
+from ...privacy.guarantee import SHUFFLE
 from ..simulation import simulate
 from .experiment import Experiment, TableRow
 from .facts import Claim, Facts
@@ -61,10 +62,12 @@ class BanditRuns:
         """One run in each of so many bandits."""
         learner, bonus_scale = SIDES[self.side]
         people, started = people_at(scale, self.people, 1000), time.process_time()
+        promise = PROMISES[self.promised]
+        claimed = {"claimed": True} if promise.trust == SHUFFLE else {}
         rows, guarantee = np.empty((seeds, 2)), ""
         for seed in range(seeds):
             world = f"arms/{self.contexts}x{self.arms}?seed={seed}"
-            run = simulate(learner, world, PROMISES[self.promised], people, 1, seed=seed, bonus_scale=bonus_scale)
+            run = simulate(learner, world, promise, people, 1, seed=seed, bonus_scale=bonus_scale, **claimed)
             lost = run.optimal_value - run.random_value
             rows[seed] = run.regret[0, -1] / (lost * people), (run.optimal_value - run.final_value[0]) / lost
             guarantee = str(run.certificate.guarantee)

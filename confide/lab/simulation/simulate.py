@@ -80,7 +80,7 @@ def complete(choices: Choices) -> Setting:
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
     options = dict(choices.options)
     shuffling = {name: options.pop(name) for name in SHUFFLING & options.keys()}
-    devices = str(options.pop("devices", None) or BROWSERS)
+    devices, claimed = str(options.pop("devices", None) or BROWSERS), bool(options.pop("claimed", None))
     algorithm = mixtures.as_table(_make_learner(learner, calibration, options), world, choices)
     context = Context(world.spec, expected, choices.failure, choices.bonus_scale)
     schedule = choices.schedule
@@ -94,6 +94,7 @@ def complete(choices: Choices) -> Setting:
         calibration=calibration,
         mechanism=choices.mechanism,
         devices=devices,
+        claimed=claimed,
         scouts=bool(getattr(algorithm, "scouts", False)),
         paper=author(algorithm.name, options),
         failure=choices.failure,

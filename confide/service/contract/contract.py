@@ -17,7 +17,7 @@ from ... import validation
 from ...errors import ConfideError, FormatError, InvalidInput
 from ...mechanisms.catalogue import parameters
 from ...privacy import ONCE
-from ...privacy.guarantee import LOCAL
+from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.design import PAPER, Design
 from ...protocol.kinds import budgeted
 from ...protocol.kinds.counts import MIDDLE
@@ -56,6 +56,8 @@ def stated(design: Design) -> dict[str, Json]:
     """The fields of a contract that follow from its design; whoever reads a contract compares them."""
     spec, promise, schedule = design.question.spec, design.requested, design.schedule
     counts = getattr(design.question, "counts", None)
+    asked: Any = design.question
+    counted_by_devices = asked.kind == budgeted.KIND and promise.trust in (LOCAL, SHUFFLE)
     statements: dict[str, Json] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "trust": promise.trust,
@@ -69,7 +71,7 @@ def stated(design: Design) -> dict[str, Json]:
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
             **({} if counts is None else _counted_parts(counts)),
-            **({"budget": design.question.budget} if design.question.kind == budgeted.KIND and design.devices else {}),
+            **({"budget": asked.budget} if counted_by_devices else {}),
         },
         "mechanism": parameters(design.mechanism),
         "design": to_base64(design.to_bytes()),
