@@ -64,7 +64,7 @@ MUTANTS = (
         "js/src/shares.js",
         "    let kept = heads > 0 || coin();",
         "    let kept = true;",
-        ("tests/js/test_reports.py::test_npm_test",),
+        ("tests/js/test_laws.py::test_pages_draw_the_laws_that_are_priced",),
         unseen="The audit attacks sums of shares that Python draws; the law of a page's is tested.",
     ),
     Mutant(
@@ -72,7 +72,7 @@ MUTANTS = (
         "js/src/shares.js",
         "  return poisson(rate, people) - poisson(rate, people);",
         "  return poisson(rate >> 1, people) - poisson(rate >> 1, people);",
-        ("tests/js/test_reports.py::test_npm_test",),
+        ("tests/js/test_one_report.py::test_a_page_keeps_to_one_report[shares]",),
         unseen="The audit attacks sums of shares that Python draws; the variance of a page's is tested.",
     ),
     Mutant(
@@ -80,7 +80,7 @@ MUTANTS = (
         "js/src/shares.js",
         ".some((one) => one <= promise.delta)",
         ".some((one) => one <= 1)",
-        ("tests/js/test_reports.py::test_npm_test",),
+        ("tests/js/test_one_report.py::test_a_page_keeps_to_one_report[refused]",),
         unseen="What a device refuses is no matter of what is sent.",
     ),
     Mutant(

@@ -25,6 +25,8 @@ CASES = {
     "held": "a round that is held is compared again when there is a witness",
     "addresses": "one report a person, across episodes, visits, contracts and addresses",
     "successors": "a contract is weaker than another where it is in Python",
+    "shares": "shares of noise have the variance that the contract says, and not 2/3 or 3/2 of it",
+    "refused": "shares that are too small, or for more honest people than are promised, are refused",
     "operators": "an operator stays who it is by any of name, key and address",
 }
 
