@@ -11,8 +11,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from confide.analysis.reporting.intervals import NAME
 from confide.lab.experiments.part import PAPER, QUICK, PartResult
 from confide.lab.experiments.publishing import DATA, SUMMARY, folder_of, markdown, read_data
@@ -21,14 +19,14 @@ from confide.lab.experiments.world_view import (
     OURS,
     SOUND,
     STUCK,
-    Sides,
     behind_text,
     by_promise,
     geometric,
     ratios,
+    share_lost,
     stuck,
 )
-from confide.lab.experiments.worlds import PROMISES, random_loss
+from confide.lab.experiments.worlds import PROMISES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "research" / "worlds.md")
@@ -60,19 +58,11 @@ def comparison(results: Sequence[PartResult]) -> list[Sequence[str]]:
             (
                 f"{PROMISES[name][0]}; {' or '.join(sorted(users))}",
                 f"{geometric(by_world):.2g}; behind in {behind_text(by_world)} of {len(by_world)}",
-                "; ".join(f"{100 * share_of_random(both, side):.2g} %" for side in (OURS, SOUND)),
+                "; ".join(share_lost(both, side) for side in (OURS, SOUND)),
                 f"{stuck(both, OURS)}; {stuck(both, SOUND)}",
             )
         )
     return rows
-
-
-def share_of_random(worlds: dict[str, Sides], side: str) -> float:
-    """The median over environments of the mean regret, divided by the regret of as many users who act uniformly at random."""
-    shares = [
-        sides[side].rows[:, 0].mean() / (random_loss(world) * sides[side].x[0]) for world, sides in worlds.items()
-    ]
-    return float(np.median(shares))
 
 
 def block(page: Path) -> str:

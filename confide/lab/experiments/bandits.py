@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ class BanditRuns:
         learner, bonus_scale = SIDES[self.side]
         people, started = people_at(scale, self.people, 1000), time.process_time()
         promise = PROMISES[self.promised]
-        claimed = {"claimed": True} if promise.trust == SHUFFLE else {}
+        claimed: dict[str, Any] = {"claimed": True} if promise.trust == SHUFFLE else {}
         rows, guarantee = np.empty((seeds, 2)), ""
         for seed in range(seeds):
             world = f"arms/{self.contexts}x{self.arms}?seed={seed}"

@@ -15,7 +15,7 @@ from ..simulation import simulate
 from .curve import Curve
 from .part import PartResult, in_words, thinned
 from .view import Regret
-from .worlds import random_loss
+from .world_view import random_loss
 
 FIRST = 200
 """The first of the worlds: those before were tuned on."""

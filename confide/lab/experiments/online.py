@@ -21,7 +21,7 @@ from .facts import Facts, number
 from .instances import stuck_runs
 from .part import PartResult
 from .view import Regret, ratio
-from .worlds import random_loss
+from .world_view import random_loss
 
 LATER = 1
 """The root that is reported at epsilon 20."""

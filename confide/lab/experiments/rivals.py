@@ -15,7 +15,8 @@ from .experiment import Experiment
 from .facts import Claim, Facts
 from .part import PartResult
 from .view import Ratios, pairs_of, ratio
-from .worlds import ALL_STEPS, GROWTH, SCALES, Contender, random_loss
+from .world_view import random_loss
+from .worlds import ALL_STEPS, GROWTH, SCALES, Contender
 
 WORLDS = (
     *("random/3x2?seed=12", "random/6x2?seed=14", "chain/5", "grid/2x3"),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from ...analysis.reporting.figures import Strip, strip_figure
 from ...analysis.reporting.intervals import DASH, SeedInterval, ratio_interval
+from ...learning.planning.evaluation import flow_value, optimal_value
 from ...protocol.papers import POOLED
+from ..environments import make
 from .part import PartResult
 
 OURS, SOUND = "ours", "sound at its best"
@@ -35,9 +38,9 @@ def named(promise: str, world: str, side: str) -> str:
 
 
 def split(label: str) -> tuple[str, str, str]:
-    """Promise, world and side of a part; that its side pools counts over steps is in the label only."""
+    """Promise, world and side of a part."""
     promise, world, side = label.split("; ")
-    return promise, world, side.removesuffix(f", {POOLED}")
+    return promise, world, side
 
 
 def by_promise(results: Sequence[PartResult]) -> dict[str, dict[str, Sides]]:
@@ -51,7 +54,28 @@ def by_promise(results: Sequence[PartResult]) -> dict[str, dict[str, Sides]]:
 
 def pooled(result: PartResult) -> str:
     """What a table adds to a side that pools counts over steps, which its paper counts apart."""
-    return f", {POOLED}" if result.label.endswith(POOLED) else ""
+    return f", {POOLED}" if POOLED in result.guarantee else ""
+
+
+@cache
+def random_loss(world: str, horizon: int | None = None) -> float:
+    """How much less than the best policy one who acts at random earns a person."""
+    model = make(world, horizon).model
+    assert model is not None  # all listed worlds are known
+    spec = model.spec
+    policy = np.full((spec.horizon, spec.states, spec.actions), 1 / spec.actions)
+    flow = np.empty((2, spec.states))
+    return float(optimal_value(model) - flow_value(model.transitions, model.rewards, model.initial, policy, flow))
+
+
+def share_lost(worlds: dict[str, Sides], side: str) -> str:
+    """The median over worlds of the mean regret, as a share of what as many people lose who act at random."""
+    shares = [
+        sides[side].rows[:, 0].mean() / (random_loss(world) * sides[side].x[0])
+        for world, sides in worlds.items()
+        if side in sides
+    ]
+    return f"{100 * float(np.median(shares)):.2g} %" if shares else DASH
 
 
 def compared(result: PartResult, other: PartResult) -> SeedInterval:
@@ -115,7 +139,15 @@ def bad(worlds: dict[str, Sides]) -> tuple[int, int, float, str]:
     return sum(share > BAD for share, _ in shares), len(shares), *max(shares, default=(math.nan, ""))
 
 
-HEAD = ("promise", "world", "sound (scale)", "ours", "ours / sound")
+HEAD = (
+    "promise",
+    "world",
+    "sound (scale)",
+    "ours",
+    "ours / sound",
+    "share of random's loss: sound; ours",
+    "stuck: sound; ours",
+)
 MIXED = ("published noise, our planner / sound", "our noise, published planner / sound", f"{POLICY} / ours")
 LAST = "true guarantees: sound; ours"
 
@@ -144,9 +176,10 @@ class Worlds:
         return (
             promise,
             f"all {len(sound)}, geometric means",
-            f"stuck {stuck(worlds, SOUND)}",
-            f"stuck {stuck(worlds, OURS)}",
+            "",
+            "",
             f"{geometric(sound):.3g}; behind in {behind_text(sound)}; {worst(sound)}",
+            *_of_random(worlds),
             *(_mean(ratios(worlds, side, SOUND)) for side in (OUR_PLANNER, OUR_NOISE)),
             f"{geometric(policy):.3g}; {worst(policy)}" if policy else "",
             "",
@@ -160,6 +193,7 @@ class Worlds:
             _scaled(sides.get(SOUND)),
             f"{sides[OURS].rows[:, 0].mean():.3g}",
             ratios(here, OURS, SOUND)[world].text() if SOUND in sides else "",
+            *_of_random(here),
             *(_mean(ratios(here, *pair)) for pair in ((OUR_PLANNER, SOUND), (OUR_NOISE, SOUND), (POLICY, OURS))),
             "; ".join(sides[side].guarantee for side in (SOUND, OURS) if side in sides),
         )
@@ -171,8 +205,9 @@ class Worlds:
             OPEN,
             f"all {len(ratios(worlds, OURS, OURS))}, geometric means",
             "UCB-VI, PRIVATE-UCB-VI's bonus without noise",
-            f"stuck {stuck(worlds, OURS)}" + (f"; bad {lost} of {runs}" if runs else ""),
+            f"bad {lost} of {runs}" if runs else "",
             f"{_mean(best)}; of what is printed {_mean(printed)}",
+            *_of_random(worlds),
             "",
             "",
             "",
@@ -189,6 +224,12 @@ class Worlds:
         caption = "dot: a world, ratio of mean final regrets; bar: geometric mean; left of the line ours loses less"
         label = "regret of ours / regret of the published algorithm made sound, at its best scale in that world"
         return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
+
+
+def _of_random(worlds: dict[str, Sides]) -> tuple[str, str]:
+    """Of the published side and of ours: the median share of what acting at random loses, and the runs that were stuck."""
+    both = [side for side in (SOUND, OURS) if any(side in sides for sides in worlds.values())]
+    return "; ".join(share_lost(worlds, side) for side in both), "; ".join(stuck(worlds, side) for side in both)
 
 
 def _mean(by_world: WorldRatios) -> str:

@@ -9,7 +9,8 @@ from confide.lab.experiments.curve import Curve
 from confide.lab.experiments.instances import FIRST, LEAST_LOSS, InstanceRegret, Instances, worlds
 from confide.lab.experiments.ldp_obi_bounds import ProofBound, UpperBound
 from confide.lab.experiments.part import PAPER, PartResult
-from confide.lab.experiments.worlds import EVALUATION, TUNING, random_loss
+from confide.lab.experiments.world_view import random_loss
+from confide.lab.experiments.worlds import EVALUATION, TUNING
 from confide.privacy import Local
 
 
