@@ -62,8 +62,9 @@ Examples:
 @click.option(
     "--judge",
     type=options.Share(),
-    default=0.0,
-    metavar="SHARE|auto",
+    default="auto",
+    show_default=True,
+    metavar="SHARE|auto|none",
     help="Share of the users who are not counted, and judge a partial adoption instead; auto: 0.3 of 2,000 users or more.",
 )
 @click.option(
@@ -192,12 +193,15 @@ def _fit(
 
 def _show_fit(result: Fit, folder: str) -> None:
     """Show how far the data goes, and the certificate."""
+    from ..analysis.fitting.adopting import FEWEST_PEOPLE
     from ..analysis.reporting.offline_report import noun, plural
 
     guarantee = result.certificate.guarantee
     show_coverage(result.findings, guarantee)
-    share = result.config.get("judge")
+    share, few = result.config.get("judge"), result.users < FEWEST_PEOPLE
     judges = f"; {share:.0%} judge, and are not counted" if share else ""
+    if not share and few and not result.findings.get("linear"):
+        judges = f"; nobody judges: fewer than {FEWEST_PEOPLE:,}"
     click.echo(f"learned from {result.users:,} {plural(noun(guarantee))}{judges}")
     click.echo(str(result.certificate))
     note(f"saved in {folder}")
@@ -236,7 +240,7 @@ def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
     return answer
 
 
-def _auditor() -> Callable[[Any], dict[str, Any]]:
+def _auditor() -> Callable[[Any, Any], dict[str, Any]]:
     from ..lab.audit import audit_plan
 
     return audit_plan
@@ -264,6 +268,7 @@ def _show_check(checked: Check, as_json: bool) -> int:
                 "noise": checked.noise,
                 "users": checked.users,
                 "needed": checked.needed,
+                "judge": checked.judge,
             }
         )
         return 2 if checked.problems else 0
@@ -273,6 +278,8 @@ def _show_check(checked: Check, as_json: bool) -> int:
     click.echo(f"noise    standard deviation {plain_number(checked.noise, digits=4)} in {checked.noise_in}")
     unit = plural(noun(checked.guarantee))
     click.echo(f"{unit:<8} {checked.users:,} (public: neighbouring data sets have equally many)")
+    if checked.judge:
+        click.echo(f"judges   {checked.judge:.0%} of them, who are not counted")
     if checked.needed is not None:
         enough = "" if checked.users >= checked.needed else ", so most of the policy will be to go on as now"
         click.echo(f"needed   {checked.needed:,.0f} {unit} until the average pair stands out from the noise{enough}")

@@ -65,7 +65,7 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
             "visits": arguments["visits"] or "auto",
             "return_range": arguments["return_range"],
             "model": arguments["model"],
-            "judge": arguments["judge"] or 0.0,
+            "judge": arguments["judge"] or "auto",
         }
     people, seeds, behaviour = (arguments[name] for name in ("episodes", "seeds", "behaviour"))
     with working("learning from simulated logs"):
@@ -79,7 +79,7 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
         # As the papers learn, all of the release chooses, and nothing is left to judge by.
         evaluations = run.evaluations or [None] * len(run.values)
         rows = [[*row, *_judged(evaluation)] for row, evaluation in zip(rows, evaluations, strict=True)]
-        if arguments["judge"]:
+        if any(evaluation is not None and evaluation.judged is not None for evaluation in evaluations):
             heads.append("those who judge say")
             rows = [[*row, _said(evaluation)] for row, evaluation in zip(rows, evaluations, strict=True)]
     title = _title(run.environment, run.users, run.practice_value, run.optimal_value)

@@ -25,13 +25,13 @@ class Visits(click.ParamType[str | int]):
 
 
 class Share(click.ParamType[str | float]):
-    """`auto`, or a share."""
+    """`auto`, `none`, or a share."""
 
-    name = "auto|SHARE"
+    name = "auto|none|SHARE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
         """The word, or the number that a text means; everything else is refused in a sentence."""
-        return "auto" if value == "auto" else click.FLOAT.convert(value, param, ctx)
+        return value if value in ("auto", "none") else click.FLOAT.convert(value, param, ctx)
 
 
 class Count(click.ParamType[int]):

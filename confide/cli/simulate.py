@@ -129,8 +129,8 @@ Examples:
 @click.option(
     "--judge",
     type=options.Share(),
-    metavar="SHARE|auto",
-    help="With --offline: of users who judge the policy, as in a fit.",
+    metavar="SHARE|auto|none",
+    help="With --offline: of users who judge the policy, as in a fit, and by default as there.",
 )
 @click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
 @click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")

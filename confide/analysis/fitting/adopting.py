@@ -76,8 +76,8 @@ further from 1, as simulated."""
 MOST_COMPOUND = 0.1
 """An adoption is judged only where errors of estimated chances add no more than this to the mean square of its weights."""
 
-USUAL_SHARE, ENOUGH_JUDGES = 0.3, 600
-"""The share of the people who judge by default, and how few of them are too few: then everybody is counted."""
+USUAL_SHARE, FEWEST_PEOPLE = 0.3, 2000
+"""The share of the people who judge by default, and from how many people on: of fewer, everybody is counted."""
 
 NEARLY = 0.2
 """Of the best ratio of a gain to its interval, what a larger share of decisions may cost."""

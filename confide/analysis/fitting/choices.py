@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .learning import OfflineLearner
 
 LINEAR = ("vapvi", "pevi")
+NONE = "none"
+"""Of the people who judge: all are counted."""
+
 LARGEST = 1e12
 """Beyond it learners overflow, and from there on every choice means the same: everything or nothing."""
 
@@ -36,7 +39,7 @@ class FitChoices:
     mechanism: gaussian or laplace. visits: which of a person's are counted: `all`, repeats within a budget, or `auto`, what pays.
     reward_centre: a public level that rewards are near, None for the middle.
     failure: with what probability error radii may be wrong. calibration: `tight`, or a paper's own, `paper` or `sound`.
-    judge: which share of the people judges the policy apart; 0 for none, `auto` for 30 % of 2,000 people or more. unconfounded:
+    judge: which share of the people judges the policy apart; `none`, or `auto` for 30 % of 2,000 people or more. unconfounded:
     declared of a single step, where no test can see it: nothing but the recorded state decided about actions. scale: times the
     learner's pessimism.
     alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
@@ -51,7 +54,7 @@ class FitChoices:
     reward_centre: float | None = None
     failure: float = FAILURE
     calibration: str = TIGHT
-    judge: float | str = 0.0
+    judge: float | str = AUTO
     unconfounded: bool = False
     scale: float | None = None
     alone: bool = False
@@ -72,6 +75,8 @@ class FitChoices:
         names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
         named = {name: choices.pop(name) for name in names & choices.keys()}
         validation.choice("calibration", named.get("calibration", TIGHT), (PAPER, SOUND, TIGHT))
+        if named.get("judge") in (NONE, 0):
+            named["judge"] = NONE
         if named.get("out") is not None:
             named["out"] = Path(named["out"])
         return cls(learner, privacy, **{**named, "scale": scale(named.get("scale"))}, options=choices)

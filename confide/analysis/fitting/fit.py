@@ -7,8 +7,7 @@ nothing that was paid for.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from ...errors import ConfideError, InvalidInput
 from ...learning.learners.apvi import Apvi
 from ...learning.learners.vapvi import Vapvi
 from ...mdp import PER_STEP
+from ...mdp.adoption import Episodes
 from ...mdp.memory import COUNTS, SUMS, check_memory
 from ...mechanisms.noise import NoiseSource, release_noise, require_secure
 from ...privacy import Certificate, Guarantee, Schedule
@@ -32,9 +32,9 @@ from ...protocol.trusts.central import GAUSSIAN, require_central
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
-from .adopting import ENOUGH_JUDGES, JUDGED, USUAL_SHARE, Inquiry, JudgePlan
-from .budget import Account, account_of
-from .choices import LINEAR, FitChoices
+from .adopting import FEWEST_PEOPLE, JUDGED, USUAL_SHARE, Inquiry, JudgePlan
+from .budget import Account, Receipt, account_of
+from .choices import LINEAR, NONE, FitChoices
 from .engines import Engine, Progress, count
 from .findings import FindingsCallback, LearningTask, Units
 from .forecast import people_needed
@@ -47,22 +47,23 @@ CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
 
 
-Auditor = Callable[[Any], dict[str, Any]]
-"""Attacks a plan, and returns what it found."""
+Auditor = Callable[[Any, JudgePlan | None], dict[str, Any]]
+"""Attacks a plan, and that of those who judge if any do, and returns what it found."""
 
-StageCallback = Callable[[str], None]
+StageCallback = Callable[[str], object]
 """Called with the name of what a fit does next: the same names for every data set."""
 
 
 class Callbacks(NamedTuple):
     """What is called while a fit goes on, where somebody wants to know: how many parts are counted, what was counted, what comes
-    next, and what the policy is worth.
+    next, and what the policy is worth. audit: attacks what is asked, before it is charged.
     """
 
     progress: Progress | None = None
     on_counted: CountsCallback | None = None
     stage: StageCallback | None = None
     on_judged: FindingsCallback | None = None
+    audit: Auditor | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Check:
 
     cost and left: in rho. noise: the standard deviation of what `noise_in` says. needed: how many people until the average
     pair of state and action stands out from the noise, where pairs are counted. Where the data cannot be read there are 0
-    users.
+    users. judge: the share of them who would judge, and not be counted.
     """
 
     problems: tuple[Problem, ...]
@@ -82,6 +83,7 @@ class Check:
     noise_in: str
     users: int
     needed: float | None = None
+    judge: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -114,35 +116,53 @@ class Order:
 
     def carry_out(self, engine: Engine, noise: NoiseSource, callbacks: Callbacks) -> Fit:
         """Carry out the fit: count, charge, draw, learn, write, in this order."""
-        out = self.choices.out
-        begins: StageCallback = callbacks.stage or (lambda name: None)
+        begins = callbacks.stage or str
         begins("counting")
         self.account.check(self.cost)
         self.check_place()
         if self.judge is not None and engine.scheduler is not None:
+            if self.choices.judge == AUTO:
+                return self._everybody_counted().carry_out(engine, noise, callbacks)
             raise InvalidInput(
                 "judge-needs-threads",
-                "Steps of those who judge never leave this machine. Leave --judge or --scheduler out.",
+                "Steps of those who judge never leave this machine. Say --judge none, or leave --scheduler out.",
             )
         counting = count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split, self.judging)
-        if self.choices.judge == AUTO and _too_few(counting):
+        if self._too_few(counting.people):
             counting.close()
-            return replace(self, judge=None, plan=self._without_judges()).carry_out(engine, noise, callbacks)
+            return self._everybody_counted().carry_out(engine, noise, callbacks)
         with closing(counting) as counted:
             counted.checked()
             if callbacks.on_counted is not None:
                 callbacks.on_counted(counted)
-            self._rehearse(counted.users)
+            order = self._attacked(callbacks)
+            order._rehearse(counted.users)
             spent_on = f"fit {self.learner.name}, {self.plan.guarantee}"
             charge = self.account.spend(self.cost, spent_on, counted.files)
             begins("drawing noise")
             releases: dict[str, Any] = dict(self.plan.release(counted, noise))
+        return order._taught(releases, (counted.users, counted.judging), charge, noise, callbacks)
+
+    def _attacked(self, callbacks: Callbacks) -> Order:
+        """The same with what an audit of it found, if one is wanted; it is before anything is charged."""
+        if callbacks.audit is None:
+            return self
+        (callbacks.stage or str)("auditing")
+        return replace(self, audited=callbacks.audit(self.plan, self.judge))
+
+    def _taught(
+        self,
+        releases: dict[str, Any],
+        people: tuple[int, Episodes | None],
+        charge: Receipt,
+        noise: NoiseSource,
+        callbacks: Callbacks,
+    ) -> Fit:
+        """The fit of releases that are paid for. people: how many were counted, and the steps of those who judge, if any do."""
+        out, begins = self.choices.out, callbacks.stage or str
+        users, judges = people
         packed = {name: release.to_bytes() for name, release in releases.items()}
-        untaught = self._fit(
-            nothing_learned(self.data.knowledge, counted.users), packed, noise.drawn_by, charge.remarks
-        )
-        judges = counted.judging
-        del counted
+        untaught = self._fit(nothing_learned(self.data.knowledge, users), packed, noise.drawn_by, charge.remarks)
         begins("learning and judging")
         with paid(untaught, out):
             asking = None if self.judge is None or judges is None else Inquiry(self.judge, judges, noise, releases)
@@ -156,9 +176,15 @@ class Order:
         self.account.certify(charge.number, result.certificate.digest)
         return result
 
-    def _without_judges(self) -> CountPlan | LinearPlan:
-        """The plan of the same choices where everybody is counted."""
-        return planned(self.data, replace(self.choices, judge=0.0))[2]
+    def _too_few(self, people: int) -> bool:
+        """Whether of so many people, which is public, too few would judge for that to be worth its price."""
+        usual = self.judge is not None and self.choices.judge == AUTO and not _steps_logged(self.data)
+        return usual and people < FEWEST_PEOPLE
+
+    def _everybody_counted(self) -> Order:
+        """The same fit in which nobody judges."""
+        choices = replace(self.choices, judge=NONE)
+        return replace(self, choices=choices, judge=None, plan=planned(self.data, choices)[2])
 
     def _rehearse(self, users: int) -> None:
         """Write everything once before anything is charged: what cannot be written is refused now."""
@@ -191,9 +217,16 @@ class Order:
         except ConfideError:
             remaining = None
         users = counted[0].users if counted else 0
+        if self._too_few(users) or (engine.scheduler is not None and self.choices.judge == AUTO):
+            return self._everybody_counted()._checked(problems, remaining, users)
+        return self._checked(problems, remaining, users)
+
+    def _checked(self, problems: Sequence[Problem], remaining: float | None, users: int) -> Check:
+        """The check of so many people, of whom a share may judge."""
+        share = 0.0 if self.judge is None else self.judge.share
         noise, noise_in = self.plan.noise_stated
         needed = people_needed(self.data.knowledge, noise, self.plan.visits_noise) if self.plan.counts else None
-        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, remaining, noise, noise_in, users, needed)
+        return Check(tuple(problems), self.plan.guarantee, self.cost, remaining, noise, noise_in, users, needed, share)
 
     def _learn(
         self, releases: dict[str, Any], on_judged: FindingsCallback | None, asking: Inquiry | None = None
@@ -205,7 +238,8 @@ class Order:
             task = LearningTask(self.learner, scale, knowledge, units, *declared)
             return learning_result(task, releases, self.choices.alone, on_judged, asking)
         linear_learner: Any = self.learner
-        return linear_result(replace(linear_learner, scale=scale), knowledge.spec.horizon, releases, units)
+        learner, told = replace(linear_learner, scale=scale), self.choices.unconfounded
+        return linear_result(learner, knowledge.spec.horizon, releases, units, unconfounded=told)
 
     def _fit(self, learned: LearningResult, releases: dict[str, bytes], drawn_by: str, remarks: tuple[str, ...]) -> Fit:
         plan, data = self.plan, self.data
@@ -247,14 +281,21 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     require_central(choices.privacy)
     data, learner, plan = planned(data, choices)
     account = account_of(data, choices.ledger, choices.budget)
-    return Order(data, choices, plan, learner, account, judge=judge_plan(data, choices, plan))
+    return Order(data, choices, plan, learner, account, judge=judge_plan(data, choices, plan, learner))
 
 
-def judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan) -> JudgePlan | None:
+def can_judge(data: Dataset, choices: FitChoices, learner: Any) -> bool:
+    """Whether people can judge what a fit learns: policies of apvi from tight counts of people who come once."""
+    return isinstance(learner, Apvi) and choices.calibration == TIGHT and data.users.mode != GROUP
+
+
+def judge_plan(
+    data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan, learner: OfflineLearner
+) -> JudgePlan | None:
     """What is asked of those who judge, if any do: for the same promise as is made to those who are counted."""
-    suits = plan.counts and choices.calibration == TIGHT and data.users.mode != GROUP
-    if not choices.judge or (choices.judge == AUTO and not suits):
-        if data.floor is not None and data.knowledge.spec.horizon > 1:
+    suits = can_judge(data, choices, learner)
+    if choices.judge == NONE or (choices.judge == AUTO and not suits):
+        if _steps_logged(data):
             raise InvalidInput(
                 "propensities-need-judge",
                 f"Propensities of {data.knowledge.spec.horizon} steps multiply, so they are for people who judge a part of the "
@@ -264,7 +305,7 @@ def judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan)
     if not suits:
         raise InvalidInput(
             "judge-needs-counts",
-            "People judge policies that are learned from tight counts of people who come once. Leave --judge out.",
+            "People judge policies that apvi learns from tight counts of people who come once. Say --judge none.",
         )
     logged = data.floor is not None
     previous = not logged and tells_previous(data.knowledge.spec)
@@ -272,9 +313,9 @@ def judge_plan(data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan)
     return JudgePlan.of(share, plan.promise, choices.mechanism, logged, previous)
 
 
-def _too_few(counted: DatasetCounts) -> bool:
-    """Whether too few people judge for that to be worth its price: their number depends on no episode."""
-    return counted.judging is not None and counted.judging.people < ENOUGH_JUDGES
+def _steps_logged(data: Dataset) -> bool:
+    """Whether propensities of several steps are logged, which only people who judge can use."""
+    return data.floor is not None and data.knowledge.spec.horizon > 1
 
 
 def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner, CountPlan | LinearPlan]:
@@ -338,7 +379,7 @@ def planned_counts(data: Dataset, choices: FitChoices, learner: OfflineLearner, 
             )
         return CountPlan.unprotected(data, promise, visits, schedule)
     visits = visits_for(visits, getattr(learner, "reads_budgeted", False))
-    judged = bool(choices.judge) and data.users.mode != GROUP
+    judged = choices.judge != NONE and can_judge(data, choices, learner)
     return CountPlan.of(data, promise, mechanism, failure, visits, choices.reward_centre, judged)
 
 
@@ -363,7 +404,7 @@ def fit(
     a budget for a person's repeated visits, by default where that pays. reward_centre: a public level that rewards are near.
     failure:
     with what probability the release's error radii may be wrong.
-    judge: which share of the people is not counted, and judges apart; `auto`: 30 % of 2,000 people or more.
+    judge: which share of the people is not counted, and judges apart: `auto`, 30 % of 2,000 people or more, or `none`.
     calibration: `tight`, or DP-APVI and DP-VAPVI as printed (`paper`) or with noise that keeps their claim (`sound`). scale: times
     the learner's pessimism. alone: keep what a machine would play where people go on as now, even if nobody can tell what that is
     worth. fit_file: the fit file's sections,
@@ -374,15 +415,8 @@ def fit(
     """
     source = require_secure(noise or release_noise(), "a fit on real data")
     order = prepare(data, learner, privacy, **choices)
-    if audit is not None:
-        if order.judge is not None:
-            raise InvalidInput(
-                "audit-with-judge", "The audit has no replica of those who judge. Leave --audit or --judge out."
-            )
-        order.account.check(order.cost)
-        order.check_place()
-        order = dataclasses.replace(order, audited=audit(order.plan))
-    return order.carry_out(engine or Engine(), source, Callbacks(progress, on_counted, stage, on_judged))
+    called = Callbacks(progress, on_counted, stage, on_judged, audit)
+    return order.carry_out(engine or Engine(), source, called)
 
 
 def check(

@@ -28,6 +28,7 @@ from ...mdp.critic import VectorPolicy
 from ...protocol.kinds.gram import VALUE, GramRelease, release_from_bytes
 from ...protocol.kinds.worth import WorthRelease, worth_from_bytes
 from ...validation import Json
+from .alarms import one_step
 from .assumed import STATES_TELL
 from .findings import in_people_units
 from .learning import LearningResult
@@ -65,8 +66,10 @@ def linear_result(
     releases: dict[str, GramRelease | WorthRelease],
     units: Sequence[float],
     first: Vapvi | None = None,
+    unconfounded: bool = False,
 ) -> LearningResult:
-    """Policy, values and findings. first: who decides at the first step, if that is another than who asked."""
+    """Policy, values and findings. first: who decides at the first step, if that is another than who asked. unconfounded: see
+    `alarms.one_step`."""
     form = learner.form(horizon)
     state, uncertainties, shift = LinearState.blank(form), list[StepUncertainty](), NO_SHIFT
     for name in sorted(name for name in releases if name.startswith(GRAM)):
@@ -82,7 +85,8 @@ def linear_result(
         uncertainties.append(step_uncertainty(form, made, judge.regression(answer)))
     policy = state.recommendation
     values = None if isinstance(policy, VectorPolicy) else state.values
-    return LearningResult(policy, values, _findings(releases, uncertainties, horizon, units, shift))
+    found = _findings(releases, uncertainties, horizon, units, shift)
+    return LearningResult(policy, values, {**found, **one_step(found, horizon, False, unconfounded)})
 
 
 def _findings(

@@ -112,7 +112,8 @@ def _again(
         changed_options = {**options_before, **changed, "features": features}
         made: Any = make_learner(name, old.knowledge, changed_options, _calibration(old))
         first = replace(made, scale=anew.get("scale", scale_before))
-    learned = linear_result(replace(learner, scale=scale_before), horizon, releases, units, first)
+    asked, told = replace(learner, scale=scale_before), bool(old.config.get("unconfounded"))
+    learned = linear_result(asked, horizon, releases, units, first, told)
     return name, learned, {"first_step": anew} if anew else {}
 
 

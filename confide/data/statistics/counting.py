@@ -118,6 +118,11 @@ class DatasetCounts:
     judging: Episodes | None = None
     previous: NDArray[np.int64] = field(default_factory=_nothing)
 
+    @property
+    def people(self) -> int:
+        """How many there are: those who are counted, and those who judge."""
+        return self.users + (0 if self.judging is None else self.judging.people)
+
     def close(self) -> None:
         """Release the steps that are stored, here or elsewhere."""
         if self.stored is not None:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.linear import LinearPlan
 from ...analysis.fitting.linear_learning import WORTH
-from ...analysis.fitting.plan import COUNTS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
+from ...analysis.fitting.plan import COUNTS, PREVIOUS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
+from ...data.statistics.counting import Judging
 from ...data.trajectories import Dataset, Trajectory, read
 from ...learning.learners.vapvi import pevi, vapvi
 from ...mdp import Spec
@@ -100,7 +101,9 @@ class FitRuns:
         if self.plan.split or key not in self._counted:  # who is in which half is drawn anew
             most, other = self.plan.data.users.most, pairs(self.spec)[0][0]
             data = self._log([[other], [person] * most])
-            self._counted[key] = count(data, self.plan.question, ALONE, split=self.plan.split).checked()
+            previous = Judging(0.0, self.plan.counts and PREVIOUS in self.plan.designs)  # type: ignore[union-attr]
+            counted = count(data, self.plan.question, ALONE, split=self.plan.split, judging=previous)
+            self._counted[key] = counted.checked()
         return self._counted[key]
 
     def released(self, person: Trajectory, noise: NoiseSource) -> dict[str, Any]:
@@ -201,7 +204,7 @@ ZERO_NOISE: NoiseSource = ZeroNoise()
 
 def _seen(plan: Any, name: str, release: Any) -> Array:
     """(n,) the numbers of a release, in the units in which its noise was drawn."""
-    if name in (COUNTS, STARTS, WEIGHED, VISITED):
+    if name in (COUNTS, STARTS, WEIGHED, VISITED, PREVIOUS):
         cells: Array = count_cells(release)
         return cells
     if name == RETURNS:
@@ -287,11 +290,13 @@ def count_plan(
     mechanism: str = AUTO,
     users: str = "one",
     visits: str | int = AUTO,
+    judged: bool = False,
     **declared: Any,
 ) -> CountPlan:
-    """The plan of a fit of counts on made-up people."""
+    """The plan of a fit of counts on made-up people. judged: others judge what they choose."""
     person = pairs(spec)[0][0]
-    return CountPlan.of(log_of(spec, [[person]], users, **declared), promise, mechanism, visits=visits)
+    data = log_of(spec, [[person]], users, **declared)
+    return CountPlan.of(data, promise, mechanism, visits=visits, judged=judged)
 
 
 def linear_plan(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...analysis.fitting import choices
+from ...analysis.fitting.adopting import JudgePlan
 from ...analysis.results.fit import Fit
 from ...errors import InvalidInput, PrivacyError
 from ...mdp import Spec
@@ -26,6 +27,7 @@ from ...validation import Json
 from .auditing import CONFIDENCE, Finding, Target, audit
 from .fits import FEATURES, UNCENTRED, FitPlan, count_plan, fit_targets, linear_plan
 from .grams import gram_targets
+from .judges import judged_targets
 
 SAMPLES = 50_000
 """Outputs of each world, by default."""
@@ -38,13 +40,17 @@ LINEAR_SHARE = 0.03
 CLOSE = 1e-2
 
 
-def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Json]:
-    """Attack the replica of a fit; the result is for its certificate, and refused if more is proved than is certified."""
+def audit_plan(
+    plan: FitPlan, judge: JudgePlan | None = None, samples: int = SAMPLES, noise: NoiseSource | None = None
+) -> dict[str, Json]:
+    """Attack the replica of a fit; the result is for its certificate, and refused if more is proved than is certified.
+    judge: what is asked of those who judge, if any do."""
     data = plan.data
-    mechanisms = plan.certificate("none").mechanisms
+    mechanisms = certified(plan, judge)
     next_told, linear = bool(data.columns.next_state), not plan.counts
     declared = mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor
-    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL))
+    judges = None if judge is None else judge.share
+    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL), judges)
     return _audited(fitted, samples, noise)
 
 
@@ -57,7 +63,7 @@ def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None
     floor = config.get("propensity_floor")
     mechanisms, next_told = fit.certificate.mechanisms, bool(config["columns"]["next_state"])
     declared = mechanisms, fit.knowledge, config["users"], promise, next_told, floor
-    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL))
+    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL), config.get("judge"))
     return _audited(fitted, samples, noise)
 
 
@@ -73,11 +79,12 @@ class AuditedFit(NamedTuple):
     linear: bool
     split: bool
     visits: str | int
+    judges: float | None = None
 
 
 def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
     """What an attack on the replica of a fit proves."""
-    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits = fitted
+    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits, judges = fitted
     # Noise of linear fits does not depend on how many states and actions have features; those of vectors count as one.
     sizes = (STATES, ACTIONS) if linear else (min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions))
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
@@ -100,9 +107,11 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
         if floor is not None:
             declared |= {"propensity": "p", "propensity_floor": floor}
         name = str(mechanisms[0]["name"]).removeprefix("discrete-")
-        small = count_plan(spec, promise, name, users, visits, **declared)
+        small = count_plan(spec, promise, name, users, visits, judges is not None, **declared)
         targets = fit_targets("fit", small, spec, **declared)
-    if not _alike(small.certificate("none").mechanisms, mechanisms):
+    judge = None if judges is None else JudgePlan.of(judges, promise, name)
+    targets += [] if judge is None else judged_targets("fit", promise, name)
+    if not _alike(certified(small, judge), mechanisms):
         raise InvalidInput(
             "fit-without-replica",
             "This fit has no replica of two states with the same noise, so it cannot be audited. Leave out --audit.",
@@ -110,6 +119,12 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
     delta = 0.0 if promise.pure else max(promise.delta, DELTA)
     finding = audit(targets, samples, CONFIDENCE, delta, noise)
     return audit_record(finding, spec)
+
+
+def certified(plan: FitPlan, judge: JudgePlan | None) -> tuple[dict[str, Any], ...]:
+    """Every mechanism of a fit, those of people who judge last."""
+    certificate = plan.certificate("none")
+    return (certificate if judge is None else judge.certified(certificate, plan.acts, plan.promise)).mechanisms
 
 
 def _alike(ours: tuple[dict[str, Any], ...], theirs: tuple[dict[str, Any], ...]) -> bool:

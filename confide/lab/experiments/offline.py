@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.fitting.choices import NONE
 from ...learning.planning.evaluation import occupancy, optimal, optimal_value, policy_value
 from ...mdp import Policy
 from ...privacy import Central, Certificate, Guarantee, NoPrivacy
@@ -276,7 +277,7 @@ class OfflineCurve:
                 promise = Central(rho=_asked(self.choices["learner"], promise.rho or math.nan))
             run = simulate_linear(self.world, promise, people, seeds, **self.choices)
             return run.certificate, run.suboptimality
-        setting = prepare_offline(self.world, self.privacy, people, visits=ALL, **self.choices)
+        setting = prepare_offline(self.world, self.privacy, people, visits=ALL, judge=NONE, **self.choices)
         plans = [setting.learned(root) for root in spawn(0, seeds)]
         usual = setting.behaviour.probabilities
         values = np.array([policy_value(setting.model, Policy(plan.followed_by(usual))) for plan in plans])

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...analysis.fitting.adopting import ENOUGH_JUDGES, USUAL_SHARE, Inquiry, JudgePlan
-from ...analysis.fitting.choices import FitChoices
+from ...analysis.fitting.adopting import FEWEST_PEOPLE, USUAL_SHARE, Inquiry, JudgePlan
+from ...analysis.fitting.choices import NONE, FitChoices
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.findings import first_states, in_people_units, judgement
-from ...analysis.fitting.fit import judge_plan, planned_counts
+from ...analysis.fitting.fit import can_judge, judge_plan, planned_counts
 from ...analysis.fitting.learning import learn, make_learner
 from ...analysis.fitting.plan import COUNTS, RETURNS, CountPlan, together_read
 from ...data.statistics.counting import DatasetCounts, Judging
@@ -40,7 +40,7 @@ from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.returns import RETURNS as RETURNS_KIND
 from ...protocol.papers import AUTHORS
 from ...protocol.releases import CountRelease
-from ...protocol.trusts.budgets import ALL, MOST_WALKED, unwalked
+from ...protocol.trusts.budgets import ALL, unwalked
 from ...protocol.trusts.central import require_central
 from ...validation import Json
 from ..environments import Environment, sepsis
@@ -49,6 +49,9 @@ from ..environments.registry import resolve
 from .offline_log import SimulatedLog, draw_records, simulated_data
 from .setting import as_printed
 from .streams import spawn, streams
+
+MOST_ROWS = 2 * 10**7
+"""Steps of all people together that are walked one by one, where some of them judge; beyond, everybody is counted by default."""
 
 
 class OfflineEvaluation(NamedTuple):
@@ -273,20 +276,24 @@ def prepare_offline(
     users = validation.integer("episodes", episodes, 1, 10**12)
     words = {"visits": visits, "calibration": calibration, "scale": bonus_scale, **choices}
     chosen = FitChoices.of(learner, promise, **words)
-    if chosen.judge == AUTO:
-        chosen = replace(chosen, judge=USUAL_SHARE if users * USUAL_SHARE >= ENOUGH_JUDGES else 0.0)
-    once = Schedule.batches(users - round(float(chosen.judge) * users), 1)
     algorithm: Any = make_learner(learner, knowledge, dict(chosen.options), calibration)
     data = simulated_data(knowledge, return_range)
+    walkable = users * table.spec.horizon <= MOST_ROWS
+    if chosen.judge == AUTO:
+        usual = can_judge(data, chosen, algorithm) and users >= FEWEST_PEOPLE and walkable
+        chosen = replace(chosen, judge=USUAL_SHARE if usual else NONE)
+    share = 0.0 if chosen.judge == NONE else validation.number("judge", chosen.judge)
+    once = Schedule.batches(users - round(share * users), 1)
     plan = planned_counts(data, chosen, algorithm, once)
     remarks = unwalked(plan.question, visits, users)
     if remarks:
         plan = planned_counts(data, replace(chosen, visits=ALL), algorithm, once)
-    judge = judge_plan(data, chosen, plan)
-    if judge is not None and users > MOST_WALKED:
+    judge = judge_plan(data, chosen, plan, algorithm)
+    if judge is not None and not walkable:
         raise InvalidInput(
             "judge-too-many-simulated",
-            f"Those who judge are walked one by one, at most {MOST_WALKED:,} people. Got {users:,}. Leave --judge out.",
+            f"Those who judge are walked step by step, at most {MOST_ROWS:,} steps of all people together. Got {users:,} people of "
+            f"{table.spec.horizon} steps. Say --judge none.",
         )
     return OfflineSetting(world, practice_of(world, behaviour), algorithm, plan, users, bonus_scale, remarks, judge)
 
