@@ -185,8 +185,9 @@ class OfflineSetting:
         sizes: dict[str, Any] = {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon}
         table = knowledge.rewards if spec.layers > 1 or knowledge.rewards is None else knowledge.rewards[0]
         declared: dict[str, Any] = {"model": spec.dynamics, "rewards": table, "initial": knowledge.initial}
+        support = knowledge.support if spec.horizon > 1 else None
         rest = {name: column[cut:] for name, column in records.items()}
-        data = read(rest, **sizes, **declared, support=knowledge.support, fixed_length=True)
+        data = read(rest, **sizes, **declared, support=support, fixed_length=True)
         counting = count(data, self.plan.question, Engine(workers=1), judging=Judging(0.0, judge.previous))
         return replace(counting.checked(), judging=episodes)
 

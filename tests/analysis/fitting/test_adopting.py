@@ -24,7 +24,7 @@ from confide.analysis.fitting.adopting import (
 from confide.analysis.fitting.alarms import BALANCE, PROPENSITY, RESIDUAL
 from confide.analysis.fitting.engines import Engine, count
 from confide.analysis.fitting.findings import Units, first_states, in_people_units, judgement
-from confide.analysis.fitting.fit import prepare
+from confide.analysis.fitting.fit import check, prepare
 from confide.analysis.fitting.learning import learn
 from confide.analysis.results.fit import load
 from confide.data.privatizers.judged import JudgedBook
@@ -41,6 +41,7 @@ from confide.protocol.trusts.central import std
 from tests.refusals import refused
 
 HORIZON, STATES = 8, 4
+NOWHERE: dict[str, Any] = {"ledger": Path("nowhere.json"), "budget": 100.0}
 
 
 def doses(people: int, seed: int, avoided: bool) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def judged(data: Dataset, seed: int, rho: float = 0.5) -> tuple[dict[str, Any], 
 
 def test_everybody_is_counted_or_judges() -> None:
     data = opened(1000, 0, avoided=False)
-    plan = prepare(data, "apvi", cf.Central(rho=1.0), visits="all", ledger=Path("nowhere.json"), budget=9.0).plan
+    plan = prepare(data, "apvi", cf.Central(rho=1.0), visits="all", judge="none", **NOWHERE).plan
     whole = count(data, plan.question, Engine(workers=1)).checked()
     apart = count(data, plan.question, Engine(workers=1), None, False, Judging(0.3, True)).checked()
     assert apart.judging is not None and apart.users + apart.judging.people == 1000
@@ -174,9 +175,7 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput):
             prepare(data, "apvi", promise, **words, **wrong)
     with pytest.raises(InvalidInput):  # over several steps propensities are for those who judge
-        prepare(opened(100, 0, avoided=False, logged=True), "apvi", promise, **words)
-    with pytest.raises(InvalidInput):
-        cf.fit(data, privacy=promise, judge=0.3, audit=lambda plan: {}, **words)
+        prepare(opened(100, 0, avoided=False, logged=True), "apvi", promise, judge="none", **words)
 
 
 def bare(gain: float, alpha: float, name: str, people: int = 1000) -> Judgement:
@@ -209,7 +208,7 @@ def test_intervals_of_both_hold_together() -> None:
 
 def test_the_family_is_bolder() -> None:
     data = opened(2000, 0, avoided=False)
-    order = prepare(data, "apvi", cf.Central(rho=0.5), ledger=Path("nowhere.json"), budget=100.0)
+    order = prepare(data, "apvi", cf.Central(rho=0.5), judge="none", **NOWHERE)
     releases = dict(
         order.plan.release(
             count(data, order.plan.question, Engine(workers=1)).checked(), ReplayableNoise(1), simulated=True
@@ -224,13 +223,23 @@ def test_the_family_is_bolder() -> None:
     assert max(worth) > float(plan.model.initial @ usual[0])  # in the model that made them
 
 
-@pytest.mark.parametrize(("people", "judge"), [(2600, True), (1200, False)])
+@pytest.mark.parametrize(("people", "judge"), [(2000, True), (1999, False)])
 def test_by_default_three_in_ten_judge_where_there_are_enough(tmp_path: Path, people: int, judge: bool) -> None:
-    words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 1.0, "privacy": cf.Central(rho=1.0)}
-    fit = cf.fit(opened(people, 0, avoided=False), judge="auto", **words)
-    assert ("judge" in fit.config) is judge and (fit.users < people) is judge
-    assert (fit.as_json()["alarms"] is not None) is judge
-    assert ("previous" in fit.releases) is judge  # without judges nothing is spent for them
+    """An audit attacks what is asked of both, and a check says it; of too few people nobody judges, and nothing is spent on it."""
+    words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 3.0, "privacy": cf.Central(rho=1.0)}
+    data, asked = opened(people, 0, avoided=False), []
+
+    def attacked(plan: Any, judges: Any) -> dict[str, Any]:
+        asked.append(judges)
+        return {"lower_bound": 0.1, "delta": 0.0}
+
+    assert check(data, **words).judge == (0.3 if judge else 0.0)
+    fit = cf.fit(data, audit=attacked, **words)
+    assert ("judge" in fit.config) is judge and (fit.users < people) is judge and (asked[0] is not None) is judge
+    assert (fit.as_json()["alarms"] is not None) is judge and fit.certificate.audit is not None
+    assert ("previous" in fit.releases) is judge
+    none = prepare(data, judge="none", **words)
+    assert none.judge is None and "previous" not in none.plan.designs  # type: ignore[union-attr]
 
 
 def test_steps_of_those_who_judge_never_travel(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             cf.trajectories.read(table, **SIZES, **words)
     several = cf.trajectories.read({**table, "user": np.arange(50)}, **{**SIZES, "horizon": 2}, **SAID, in_order=True)
     with refused("propensities-need-judge"):  # over several steps they multiply, and are for those who judge
-        cf.fit(several, privacy=cf.Central(rho=1.0), ledger=tmp_path / "ledger.json", budget=1.0)
+        cf.fit(several, privacy=cf.Central(rho=1.0), judge="none", ledger=tmp_path / "ledger.json", budget=1.0)
     data = cf.trajectories.read(table, **SIZES, **{**SAID, "propensity_floor": 0.3})
     problems = count(data, CountPlan.of(data, cf.Central(rho=1.0)).question, Engine()).problems
     assert "Every propensity must lie between the declared floor 0.3 and 1. Rows" in problems[0].sentence

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from confide.analysis.fitting.adopting import JudgePlan
 from confide.analysis.results.fit import Fit
 from confide.cli import run
 from confide.errors import InvalidInput, PrivacyError
@@ -24,8 +25,8 @@ from tests.analysis.fitting import logs
 SAMPLES = 2000
 
 
-def attacked(plan: Any, samples: int = SAMPLES) -> dict[str, Any]:
-    return audit_plan(plan, samples, ReplayableNoise(3))
+def attacked(plan: Any, samples: int = SAMPLES, judge: JudgePlan | None = None) -> dict[str, Any]:
+    return audit_plan(plan, judge, samples, ReplayableNoise(3))
 
 
 def test_the_replica_of_a_larger_fit_has_its_noise_and_says_what_was_attacked() -> None:
@@ -41,6 +42,25 @@ def test_what_was_weighed_by_propensities_is_attacked_too() -> None:
     options = {"propensity": "p", "propensity_floor": 0.1}
     finding = attacked(count_plan(Spec(3, 3, 1), Central(rho=0.5), **options))
     assert 0 < finding["lower_bound"] <= finding["certified_epsilon"]
+
+
+def test_those_who_judge_are_attacked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half the noise in what they are asked is noticed; so is a plan whose noise is another than the replica's."""
+    plan, promise = count_plan(Spec(3, 2, 3), Central(rho=0.5), judged=True), Central(rho=0.5)
+    judge = JudgePlan.of(0.3, promise)
+    finding = attacked(plan, judge=judge)
+    assert 0 < finding["lower_bound"] <= finding["certified_epsilon"]
+    with pytest.raises(InvalidInput, match="no replica"):
+        attacked(plan, judge=JudgePlan.of(0.3, Central(rho=0.4)))
+    true = Gaussian.steps
+
+    def half(self: Gaussian, noise: Any, shape: tuple[int, ...]) -> Any:
+        cells = tuple(shape)[-1:]
+        return true(replace(self, sigma=self.sigma / 2) if cells in ((2,), (15,), (1,)) else self, noise, shape)
+
+    monkeypatch.setattr(Gaussian, "steps", half)
+    with pytest.raises(PrivacyError, match="proves an epsilon"):
+        attacked(plan, 20_000, judge)
 
 
 def test_an_audit_changes_nothing_of_what_is_promised() -> None:
@@ -99,7 +119,7 @@ def test_the_commands_keep_what_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(replicas, "SAMPLES", SAMPLES)
-    monkeypatch.setattr(audit_plan, "__defaults__", (SAMPLES, ReplayableNoise(4)))
+    monkeypatch.setattr(audit_plan, "__defaults__", (None, SAMPLES, ReplayableNoise(4)))
     monkeypatch.setattr(audit_fit, "__defaults__", (SAMPLES, ReplayableNoise(5)))
     data, out = logs.write(tmp_path / "log.parquet", logs.episodes(40)), tmp_path / "policy"
     sizes = ["--states", str(logs.STATES), "--actions", str(logs.ACTIONS), "--horizon", str(logs.HORIZON)]

@@ -31,7 +31,7 @@ WORLDS = [
 
 @pytest.mark.parametrize(("world", "choices", "promise", "people"), WORLDS)
 def test_intervals_hold_as_often_as_they_say(world, choices, promise, people):
-    run = simulate_offline(world, promise, people, SEEDS, confidence=STATED, **choices)
+    run = simulate_offline(world, promise, people, SEEDS, confidence=STATED, judge="none", **choices)
     held = [one.low <= value <= one.high for one, value in zip(run.estimates, run.values, strict=True)]
     better = run.values - run.practice_value
     gained = [one.low <= gain <= one.high for one, gain in zip(run.gains, better, strict=True)]

@@ -45,7 +45,7 @@ CASES: list[dict[str, Any]] = [
 
 def both(case: dict[str, Any]) -> tuple[Any, Order, DatasetCounts]:
     """A simulated setting, the order of a fit of the same people's records, and what that counts."""
-    words = {"privacy": PROMISE, "horizon": HORIZON, **case}
+    words = {"privacy": PROMISE, "horizon": HORIZON, "judge": "none", **case}
     privacy, horizon = words.pop("privacy"), words["horizon"]
     setting = prepare_offline(WORLD, privacy, PEOPLE, **words)
     world = make(WORLD, horizon)
@@ -59,7 +59,7 @@ def both(case: dict[str, Any]) -> tuple[Any, Order, DatasetCounts]:
         declared["rewards"] = model.rewards[0]
         del records["reward"]
     declared |= {name: words[name] for name in ("model", "return_range") if name in words}
-    chosen = {name: words[name] for name in ("visits", "reward_centre", "calibration") if name in words}
+    chosen = {name: words[name] for name in ("visits", "reward_centre", "calibration", "judge") if name in words}
     order = prepare(read(records, **declared), "apvi", privacy, ledger="nowhere.json", budget=100.0, **chosen)
     return setting, order, count(order.data, order.plan.question, Engine(workers=1)).checked()
 
@@ -117,7 +117,7 @@ def test_walked_counts_and_returns_are_those_of_records() -> None:
     world = make(WORLD, HORIZON)
     model, usual, people = known_model(world), practice_of(world, None), 20_000
     question = ReturnsQuestion.of(HORIZON)
-    setting = prepare_offline(WORLD, PROMISE, people, horizon=HORIZON, known_rewards=False)
+    setting = prepare_offline(WORLD, PROMISE, people, horizon=HORIZON, known_rewards=False, judge="none")
     counted = setting.counted(np.random.default_rng(0))
     records = draw_records(model, usual, people, np.random.default_rng(1))
     earned = records["reward"].reshape(people, HORIZON).sum(axis=1)
@@ -131,7 +131,7 @@ def test_walked_counts_and_returns_are_those_of_records() -> None:
 def test_returns_of_more_people_than_are_walked_follow_from_their_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     from confide.lab.simulation import offline_log
 
-    walked = prepare_offline("clinic", PROMISE, 50_000, known_rewards=False, visits="all")
+    walked = prepare_offline("clinic", PROMISE, 50_000, known_rewards=False, visits="all", judge="none")
     exact = walked.counted(np.random.default_rng(0))
     monkeypatch.setattr(offline_log, "MOST_WALKED", 1000)
     monkeypatch.setattr(offline_log, "WALKED_FOR_SPREAD", 50_000)

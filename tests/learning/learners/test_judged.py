@@ -28,7 +28,7 @@ WORLD = "random/6x4?seed=100"
 def setting(people: int) -> OfflineSetting:
     rng = np.random.default_rng(8)
     usual = np.repeat(rng.dirichlet(np.ones(4), (1, 6)), 12, axis=0)
-    return prepare_offline(WORLD, Central(rho=0.1), people, behaviour=Policy(usual), horizon=12)
+    return prepare_offline(WORLD, Central(rho=0.1), people, behaviour=Policy(usual), horizon=12, judge="none")
 
 
 def gains(people: int) -> list[float]:
@@ -85,7 +85,7 @@ def test_a_judgement_must_speak_against_a_policy(
 def test_an_estimate_says_what_the_model_says_and_its_interval_what_is_possible() -> None:
     """A policy of actions that hardly anybody tried: the interval reaches from what is least to what is most possible there."""
     usual = np.full((12, 6, 4), [1.0, 0.0, 0.0, 0.0])
-    chosen = prepare_offline(WORLD, Central(rho=1.0), 3000, behaviour=Policy(usual), horizon=12)
+    chosen = prepare_offline(WORLD, Central(rho=1.0), 3000, behaviour=Policy(usual), horizon=12, judge="none")
     release = chosen.release(spawn(1, 1)[0])
     evidence = chosen.learner.judged(release).evidence
     assert evidence is not None
