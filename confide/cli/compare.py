@@ -72,6 +72,10 @@ def command(
     heads = ("policy", "value", "from, to", "more than practice", "surely", "by the model", "states changed", *last)
     table(heads, rows)
     click.echo(f"All intervals hold together with {comparison.confidence:.0%} confidence. Nothing was spent.")
+    if comparison.alarms:
+        click.echo(
+            f"ALARM ({', '.join(comparison.alarms)}): values rest on a table that may not be the world; none is sure"
+        )
     for name, label in (("value", "value"), ("model", "by the model"), ("weighed", "by propensities")):
         if name in comparison.assumes:
             click.echo(f"{label:<15} {comparison.assumes[name]}")

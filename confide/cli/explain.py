@@ -24,8 +24,11 @@ def command(policy: str, most: int, as_json: bool) -> None:
         fit = Fit.load(folder_of(policy))
         differences = explain(fit, most)
     if as_json:
-        emit({"differences": [difference.as_json() for difference in differences]})
+        alarms = fit.findings.get("alarms")
+        emit({"differences": [difference.as_json() for difference in differences], "alarms": alarms})
         return
+    if fit.findings.get("judged_said"):
+        click.echo(fit.findings["judged_said"])
     if not differences:
         click.echo("It is current practice throughout: nothing is different.")
         return

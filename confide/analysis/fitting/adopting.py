@@ -55,7 +55,7 @@ from ...protocol.design import AUTO, Design, Request
 from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, TESTS, WEIGHT, JudgedQuestion, JudgedRelease
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
-from .alarms import BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
+from .alarms import ANOTHER, BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
 from .findings import UnitConverter
 from .plan import PREVIOUS
 
@@ -211,7 +211,7 @@ class JudgePlan:
         if people < LEAST_PEOPLE:
             return None
         walked = simulated_people(plan.model, chances, SIMULATED, np.random.default_rng(0))
-        candidates = self._candidates(plan, chances, walked, people)
+        candidates = candidates_of(plan, chances, walked, people, self.noise(GAIN), self.logged)
         if not candidates:
             return None
         scored = {name: scores(one.adoption, episodes) for name, one in candidates.items()}
@@ -226,17 +226,6 @@ class JudgePlan:
             releases[name] = self.released(name, found / clip, clip, noise, simulated)
         judgements = [Judgement(one, releases, name, len(candidates)) for name, one in candidates.items()]
         return self._tested(_taken(judgements), scored, chances, walked, episodes, (noise, simulated))
-
-    def _candidates(
-        self, plan: OfflinePlan, chances: PracticeChances, walked: Episodes, people: int
-    ) -> dict[str, ChosenAdoption]:
-        """What is judged: the policy, unless it keeps to practice, and the most promising of the bolder ones."""
-        own = None if plan.kept.all() else chosen_adoption(plan, chances, walked, people, self)
-        family = (chosen_adoption(one, chances, walked, people, self) for one in bolder(plan))
-        able = [one for one in family if one is not None and one.foreseen > 0]
-        best = max(able, key=lambda one: one.foreseen - one.half, default=None)
-        both = {GAIN: own, BOLDER: best}
-        return {name: one for name, one in both.items() if one is not None}
 
     def _tested(
         self,
@@ -256,6 +245,43 @@ class JudgePlan:
         answers = {WEIGHT: (weights, chosen.heaviest), RESIDUALS: (numbers, length)}
         more = {part: self.released(part, *answer, *drawn_by) for part, answer in answers.items()}
         return judgement._replace(releases={**judgement.releases, **more}, doubts=doubts)
+
+
+def candidates_of(
+    plan: OfflinePlan, chances: PracticeChances, walked: Episodes, people: int, noise: float, logged: bool
+) -> dict[str, ChosenAdoption]:
+    """What is judged: the policy, unless it keeps to practice, and the most promising of the bolder ones. noise: see
+    `chosen_adoption`."""
+    asked = chances, walked, people, noise, logged
+    own = None if plan.kept.all() else chosen_adoption(plan, *asked)
+    family = (chosen_adoption(one, *asked) for one in bolder(plan))
+    able = [one for one in family if one is not None and one.foreseen > 0]
+    best = max(able, key=lambda one: one.foreseen - one.half, default=None)
+    both = {GAIN: own, BOLDER: best}
+    return {name: one for name, one in both.items() if one is not None}
+
+
+def recalled(
+    releases: Mapping[str, JudgedRelease], plan: OfflinePlan, chances: PracticeChances, logged: bool
+) -> Judgement | None:
+    """What judging people said once of this very plan, or of the bolder one beside it; None if they were asked about another.
+
+    What they were asked follows from the plan alone, so it is computed again, and known by the clips under which they answered.
+    """
+    asked = [name for name in (GAIN, BOLDER) if name in releases]
+    if not asked or not {SIZES, WEIGHT, RESIDUALS} <= releases.keys():
+        return None
+    people = releases[SIZES].users
+    walked = simulated_people(plan.model, chances, SIMULATED, np.random.default_rng(0))
+    candidates = candidates_of(plan, chances, walked, people, releases[asked[0]].noise[0], logged)
+    times = max(clip_of(releases[SIZES], UNIT), 1.0)
+    clips = {name: times * one.clip for name, one in candidates.items()}
+    if list(clips) != asked or any(not math.isclose(clip, releases[name].scale) for name, clip in clips.items()):
+        return None
+    judgement = _taken([Judgement(one, dict(releases), name, len(asked)) for name, one in candidates.items()])
+    if not math.isclose(judgement.chosen.heaviest, releases[WEIGHT].scale):
+        return None
+    return judgement._replace(doubts=tested_by(judgement.chosen.plan, chances, walked, logged)[2])
 
 
 def part_of(name: str) -> str:
@@ -386,17 +412,18 @@ def clip_of(sizes: JudgedRelease, unit: float) -> float:
 
 
 def chosen_adoption(
-    plan: OfflinePlan, chances: PracticeChances, walked: Episodes, people: int, judge: JudgePlan
+    plan: OfflinePlan, chances: PracticeChances, walked: Episodes, people: int, noise: float, logged: bool
 ) -> ChosenAdoption | None:
-    """The largest share of decisions whose gain can be judged to half of itself; else the largest that is nearly judged best."""
-    noise, able = judge.noise(GAIN), []
+    """The largest share of decisions whose gain can be judged to half of itself; else the largest that is nearly judged best.
+    noise: the deviation in a sum of scores, in clips."""
+    able = []
     for alpha in ALPHAS:
         adoption = adoption_of(plan, chances, alpha)
         found, weights = scores(adoption, walked)
         square = float((weights**2).mean())
         if square > MOST_SQUARE or people < LEAST_PEOPLE * square or abs(float(weights.mean()) - 1) > OFF:
             continue
-        doubts = Doubts(0.0, 0.0, 0.0) if judge.logged else estimation_doubts(chances, adoption, walked)
+        doubts = Doubts(0.0, 0.0, 0.0) if logged else estimation_doubts(chances, adoption, walked)
         if doubts.compound > MOST_COMPOUND:
             continue
         clip = max(float(np.quantile(np.abs(found), SURE_ENOUGH)), 1e-9)
@@ -569,14 +596,50 @@ class Inquiry:
         if self._judgement is None:
             return plan
         self.releases = self._judgement.releases
-        taken = self._judgement.chosen.plan
-        if taken is plan or plan.evidence is None:
-            return taken
-        return taken._replace(evidence=plan.evidence, more=difference(plan.evidence, taken.extended))
+        return with_evidence(self._judgement, plan)
 
     def __call__(self, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
         """What judging people said of the policy that was taken, for its findings; see `alarms.ruling`."""
         return verdict(self._judgement, plan, findings, in_units, self._judge.logged)
+
+
+class Recollection:
+    """What judging people said once, for a plan that is learned again from the same release: nothing is asked.
+
+    alarms: those that were raised then; of another plan they still say that the table is not the world.
+    """
+
+    def __init__(
+        self, stored: Mapping[str, bytes], previous: CountRelease | None, logged: bool, alarms: Sequence[str]
+    ) -> None:
+        """stored: the releases that a fit keeps. logged: chances of actions are."""
+        self._releases = {
+            name.removeprefix(JUDGED): JudgedRelease.from_bytes(body)
+            for name, body in stored.items()
+            if name.startswith(JUDGED)
+        }
+        self._previous, self._logged, self._alarms = previous, logged, alarms
+        self._judgement: Judgement | None = None
+
+    def taken(self, plan: OfflinePlan) -> OfflinePlan:
+        """The plan itself, or the bolder one that was taken then in its place."""
+        chances = chances_of(plan.model, self._previous)
+        self._judgement = recalled(self._releases, plan, chances, self._logged)
+        return plan if self._judgement is None else with_evidence(self._judgement, plan)
+
+    def __call__(self, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
+        """What was said of it, for its findings; of another plan nothing is called better."""
+        if self._judgement is None:
+            return {**ruling(None, self._alarms, self._logged, False), "judged_said": ANOTHER}
+        return verdict(self._judgement, plan, findings, in_units, self._logged)
+
+
+def with_evidence(judgement: Judgement, plan: OfflinePlan) -> OfflinePlan:
+    """The plan that was taken, with the evidence of the one that was learned."""
+    taken = judgement.chosen.plan
+    if taken is plan or plan.evidence is None:
+        return taken
+    return taken._replace(evidence=plan.evidence, more=difference(plan.evidence, taken.extended))
 
 
 def verdict(

@@ -17,13 +17,15 @@ nothing is called better but by the analyst's own declaration (`unconfounded`), 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..reporting.numbers import written
 
 RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT = "residual", "propensity", "balance", "disagreement"
 ALARMS = (RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT)
+CONFOUNDING = "confounding"
+"""The name of the check that no test of a single step can make."""
 
 SEEN_MORE = "those who decided saw more than the table, so no gain can be stated"
 
@@ -34,6 +36,12 @@ MEANING = {
     DISAGREEMENT: "those who judge and the table disagree about the same adoption",
 }
 """What each alarm says, in words."""
+
+ANOTHER = (
+    "those who judge were asked about another policy, or about none, so nothing is called better by them; fit again to have this "
+    "one judged"
+)
+"""Of a policy that was learned again from a release, with other choices."""
 
 UNCONFOUNDED = "declared by the analyst: nothing but the recorded state decided about actions (--unconfounded)"
 CONFOUNDED = (
@@ -80,11 +88,18 @@ def _said(judged: dict[str, Any], raised: list[str], logged: bool, blind: bool) 
     return f"{measured}. ALARM ({', '.join(raised)}): {why}: {then}"
 
 
+def silenced(findings: Mapping[str, Any]) -> bool:
+    """Whether findings forbid to call any policy better by the table alone: an alarm was raised, or nobody can tell what else
+    decided about a single step."""
+    unseen = any(check["name"] == CONFOUNDING and not check["passed"] for check in findings.get("checks") or [])
+    return unseen or bool(findings.get("alarms"))
+
+
 def one_step(findings: dict[str, Any], horizon: int, logged: bool, unconfounded: bool) -> dict[str, Any]:
     """What findings of a single step may say: see the end of this module's docstring. Others stay as they are."""
     if horizon > 1 or logged or findings.get("recommended") is None:
         return {}
     said = UNCONFOUNDED if unconfounded else CONFOUNDED
-    check = {"name": "confounding", "passed": unconfounded, "said": said}
+    check = {"name": CONFOUNDING, "passed": unconfounded, "said": said}
     better = bool(findings["recommended"]) and unconfounded
     return {"recommended": better, "checks": [*(findings.get("checks") or []), check]}

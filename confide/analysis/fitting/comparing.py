@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,12 @@ from ...protocol.releases import CountRelease
 from ..reporting import drawing, pages
 from ..results.fit import Fit
 from ..results.folder import CONFIG
+from .alarms import CONFOUNDING, silenced
 from .findings import Units, first_states, in_people_units
 from .judging import as_policy, check_allowed, no_evidence
 from .learning import learn, make_learner
 from .plan import COUNTS, RETURNS, WEIGHED
-from .refit import releases_of
+from .refit import recollection, releases_of
 
 PRACTICE, LEARNED, UNIFORM, ALWAYS = "practice", "learned", "uniform", "always"
 ASSUMES = {
@@ -59,10 +60,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Policies compared with current practice. confidence: with which all intervals hold together."""
+    """Policies compared with current practice. confidence: with which all intervals hold together. alarms: of the fit, by which
+    nothing is called better by the table alone.
+    """
 
     rows: tuple[Compared, ...]
     confidence: float
+    alarms: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form."""
@@ -70,6 +74,7 @@ class Comparison:
             "confidence": self.confidence,
             "policies": [row.as_json() for row in self.rows],
             "assumes": self.assumes,
+            "alarms": list(self.alarms),
         }
 
     @property
@@ -105,6 +110,9 @@ def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:
     if fit.config.get("learner") == learner.name:
         learner = make_learner(learner.name, knowledge, dict(fit.config.get("options") or {}))
     learned: Any = learn(learner, fit.config.get("scale"), initial, releases)
+    asking = recollection(fit, releases)
+    if asking is not None and isinstance(learner, Apvi):
+        learned = asking.taken(learned)
     if getattr(learned, "evidence", None) is None:
         learned = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
     if learned.evidence is None:
@@ -126,7 +134,11 @@ def compare(fit: Fit, policies: Mapping[str, Any] | None = None, confidence: flo
         )
     tables = {name: learned if policy == LEARNED else extended_of(policy, fit) for name, policy in chosen.items()}
     weighed, floor = releases_of(fit).get(WEIGHED), fit.config.get("propensity_floor")
-    return judged(evidence, tables, Units.of(fit.config), confidence, weighed, floor)
+    comparison = judged(evidence, tables, Units.of(fit.config), confidence, weighed, floor)
+    if not silenced(fit.findings):
+        return comparison
+    doubted = tuple(replace(row, gain={**row.gain, "sure": False}) for row in comparison.rows)
+    return replace(comparison, rows=doubted, alarms=tuple(fit.findings.get("alarms") or (CONFOUNDING,)))
 
 
 def judged(

@@ -17,6 +17,7 @@ from ...errors import FormatError, InvalidInput
 
 FILE = "fit.toml"
 TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
+JUDGING = ("judge", "unconfounded")
 SECTIONS: dict[str, tuple[str, ...]] = {
     "data": ("files", "table", *TEXT, "sort", "order_by", "in_order"),
     "columns": tuple(ALIASES),
@@ -26,7 +27,18 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "labels": ("source", "confirmed", "book", "states", "actions"),
     "edges": ("file", "states", "actions"),
-    "promise": ("rho", "epsilon", "delta", "budget", "ledger", "mechanism", "visits", "reward_centre", "failure"),
+    "promise": (
+        "rho",
+        "epsilon",
+        "delta",
+        "budget",
+        "ledger",
+        "mechanism",
+        "visits",
+        "reward_centre",
+        "failure",
+        *JUDGING,
+    ),
     "learner": (
         *(
             "name",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ from ...protocol.releases.release_bytes import from_bytes
 from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices
-from .adopting import JUDGED
+from .adopting import JUDGED, Recollection
 from .findings import LearningTask, Units
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner
 from .linear_learning import is_linear, linear_result, read_releases
-from .plan import RETURNS, together_read
+from .plan import PREVIOUS, RETURNS, together_read
 
 FREE = ("pessimism", "constant", "remainder", "kappa", "ridge", "failure")
 """Options of a linear learner that change what it makes of an answer, and not what it asks."""
@@ -42,6 +43,14 @@ def releases_of(fit: Fit) -> dict[str, Any]:
     )
 
 
+def recollection(fit: Fit, releases: Mapping[str, Any]) -> Recollection | None:
+    """What those who judged a fit said, for plans that are learned from its release again; None where nobody judges."""
+    if not fit.config.get("judge"):
+        return None
+    logged = fit.config.get("propensity_floor") is not None
+    return Recollection(fit.releases, releases.get(PREVIOUS), logged, fit.findings.get("alarms") or ())
+
+
 def refit(
     fit: Fit | str | Path,
     learner: str | OfflineLearner | None = None,
@@ -54,6 +63,7 @@ def refit(
 ) -> Fit:
     """The fit that another learner, or other options, make of the same release. The promise stays what it was.
 
+    What those who judge said stays with the policy that they were asked about; another is not called better, and alarms stay.
     A linear learner's answers are about its own values, so with other pessimism it decides anew at the first step only.
     Of a folder that a fit did not come to make, the release that was paid for and waits for it is learned from.
     """
@@ -68,7 +78,8 @@ def refit(
         name, changes = made.name, {"options": options, "scale": scale}
         declared = old.config.get("propensity_floor") is not None, bool(old.config.get("unconfounded"))
         task = LearningTask(made, scale, old.knowledge, units, *declared)
-        learned = learning_result(task, releases_of(old), alone)
+        releases = releases_of(old)
+        learned = learning_result(task, releases, alone, asking=recollection(old, releases))
     new = replace(
         old,
         policy=learned.policy,

@@ -21,7 +21,8 @@ from confide.analysis.fitting.adopting import (
     _taken,
     clip_of,
 )
-from confide.analysis.fitting.alarms import BALANCE, PROPENSITY, RESIDUAL
+from confide.analysis.fitting.alarms import ANOTHER, BALANCE, PROPENSITY, RESIDUAL
+from confide.analysis.fitting.comparing import compare
 from confide.analysis.fitting.engines import Engine, count
 from confide.analysis.fitting.findings import Units, first_states, in_people_units, judgement
 from confide.analysis.fitting.fit import check, prepare
@@ -128,8 +129,26 @@ def test_the_price_is_that_of_either_and_not_of_both(tmp_path: Path) -> None:
         "sure",
         "people",
     }
-    assert refit(tmp_path / "policy").as_json()["judged"] is None  # another policy would not have been judged
     assert load(tmp_path / "policy").as_json()["judged"] == fit.as_json()["judged"]
+
+
+def test_what_was_judged_is_kept_by_a_refit_and_says_nothing_of_another_policy(tmp_path: Path) -> None:
+    words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 9.0, "out": tmp_path / "policy"}
+    fit = cf.fit(opened(6000, 0, avoided=True), privacy=cf.Central(rho=1.0), **words)
+    said = fit.as_json()
+    assert said["judged"] is not None and RESIDUAL in said["alarms"] and not said["recommended"]
+    again = refit(tmp_path / "policy")
+    assert {name: again.as_json()[name] for name in ("judged", "alarms", "gain")} == {
+        name: said[name] for name in ("judged", "alarms", "gain")
+    }
+    np.testing.assert_array_equal(again.policy.probabilities, fit.policy.probabilities)
+    other = refit(tmp_path / "policy", pessimism="hoeffding")
+    assert other.as_json()["judged"] is None and other.as_json()["alarms"] == said["alarms"]
+    assert not other.as_json()["recommended"] and other.findings["judged_said"] == ANOTHER
+    comparison = compare(fit)
+    assert comparison.alarms == tuple(said["alarms"]) and not any(row.gain["sure"] for row in comparison.rows)
+    kept = np.zeros(1) if fit.policy.as_now is None else fit.policy.as_now
+    assert comparison.rows[1].changed == pytest.approx(1 - kept.mean())  # what was taken, be it bolder
 
 
 def test_noise_is_as_large_as_it_says_and_what_is_closed_stays_closed() -> None:
