@@ -193,7 +193,7 @@ def _fit(
 
 def _show_fit(result: Fit, folder: str) -> None:
     """Show how far the data goes, and the certificate."""
-    from ..analysis.fitting.adopting import FEWEST_PEOPLE
+    from ..analysis.fitting.plan import FEWEST_PEOPLE
     from ..analysis.reporting.offline_report import noun, plural
 
     guarantee = result.certificate.guarantee

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pytest
 
 from confide.analysis.fitting.forecast import forecast
-from confide.analysis.fitting.plan import RETURNS_SHARE, STARTS_SHARE
+from confide.analysis.fitting.plan import PREVIOUS_SHARE, RETURNS_SHARE, STARTS_SHARE
 from confide.cli import run
 from confide.privacy import Central, Joint, Local
 from confide.protocol.trusts.budgets import VISITED_SHARE
@@ -49,15 +50,31 @@ def test_rows_begin_where_the_numbers_of_the_user_are(capsys: pytest.CaptureFixt
 
 def test_how_many_people_are_needed() -> None:
     """Known rewards, fewer states than steps: sigma = H sqrt(2/(2 rho 0.92)), and m = n H/(S A) must reach 2 sigma sqrt(w)."""
-    result = forecast(20, 5, 40, Central(rho=0.5), next_states=4, rewards_known=True)
+    result = forecast(20, 5, 40, Central(rho=0.5), next_states=4, rewards_known=True, judge="none")
     sigma = 40 * math.sqrt(2 / (1 - STARTS_SHARE - RETURNS_SHARE))
     assert result.noise == pytest.approx(sigma)
     assert result.needed == pytest.approx(2 * sigma * math.sqrt(20) * 2.5, rel=2e-3)
     assert result.needed_supported == pytest.approx(2 * sigma * math.sqrt(4) * 2.5, rel=2e-3)
-    per_step = forecast(20, 5, 10, Central(rho=0.5), model="per-step", next_states=4, rewards_known=True)
+    words: dict[str, Any] = {"model": "per-step", "next_states": 4, "rewards_known": True, "judge": "none"}
+    per_step = forecast(20, 5, 10, Central(rho=0.5), **words)
     assert per_step.needed == pytest.approx(
         2 * math.sqrt(20 / (1 - STARTS_SHARE - RETURNS_SHARE)) * math.sqrt(20) * 100, rel=2e-3
     )
+
+
+def test_who_judges_is_not_counted() -> None:
+    """Of 2,000 people on: a tenth of the guarantee for actions by the one before, and seven in ten people for the rest."""
+    words: dict[str, Any] = {"states": 20, "actions": 5, "horizon": 40, "next_states": 4, "rewards_known": True}
+    alone, usual, always = (forecast(privacy=Central(rho=0.5), **words, judge=judge) for judge in ("none", "auto", 0.3))
+    left = 1 - STARTS_SHARE - RETURNS_SHARE
+    times = math.sqrt(left / (left - PREVIOUS_SHARE)) / 0.7
+    for one, other in ((alone.needed, always.needed), (alone.needed_supported, always.needed_supported)):
+        assert other == pytest.approx(one * times, rel=2e-3)
+    assert usual.needed == (alone.needed if alone.needed < 2000 else always.needed)
+    assert usual.needed_supported == (alone if alone.needed_supported < 2000 else always).needed_supported
+    rows = {row.people: row for row in usual.rows}
+    assert all(rows[row.people] == row for row in alone.rows if row.people < 2000 and row.people in rows)
+    assert any(rows[row.people] == row for row in always.rows if row.people >= 2000 and row.people in rows)
 
 
 def test_how_many_people_first_visits_need() -> None:

@@ -76,9 +76,6 @@ further from 1, as simulated."""
 MOST_COMPOUND = 0.1
 """An adoption is judged only where errors of estimated chances add no more than this to the mean square of its weights."""
 
-USUAL_SHARE, FEWEST_PEOPLE = 0.3, 2000
-"""The share of the people who judge by default, and from how many people on: of fewer, everybody is counted."""
-
 NEARLY = 0.2
 """Of the best ratio of a gain to its interval, what a larger share of decisions may cost."""
 

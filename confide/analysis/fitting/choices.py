@@ -14,15 +14,12 @@ from ...learning.planning.pessimism import Constants
 from ...privacy import Guarantee
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT
 from ...validation import Json
-from .plan import FAILURE
+from .plan import FAILURE, NONE
 
 if TYPE_CHECKING:
     from .learning import OfflineLearner
 
 LINEAR = ("vapvi", "pevi")
-NONE = "none"
-"""Of the people who judge: all are counted."""
-
 LARGEST = 1e12
 """Beyond it learners overflow, and from there on every choice means the same: everything or nothing."""
 

@@ -32,16 +32,16 @@ from ...protocol.trusts.central import GAUSSIAN, require_central
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
-from .adopting import FEWEST_PEOPLE, JUDGED, USUAL_SHARE, Inquiry, JudgePlan
+from .adopting import JUDGED, Inquiry, JudgePlan
 from .budget import Account, Receipt, account_of
-from .choices import LINEAR, NONE, FitChoices
+from .choices import LINEAR, FitChoices
 from .engines import Engine, Progress, count
 from .findings import FindingsCallback, LearningTask, Units
 from .forecast import people_needed
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
 from .linear import LinearPlan
 from .linear_learning import linear_result
-from .plan import ONCE, CountPlan, Published, tells_previous
+from .plan import FEWEST_PEOPLE, NONE, ONCE, USUAL_SHARE, CountPlan, Published, tells_previous
 
 CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""

@@ -28,10 +28,12 @@ from ...protocol.outlook import people_for_pair, row_noise
 from ...protocol.releases.release import Noise
 from ...protocol.trusts.budgets import VISITED_SHARE, counted_for, visits_pay, visits_question
 from ...protocol.trusts.central import RETURNS_SHARE, std
-from .plan import STARTS_SHARE, question_for
+from .plan import FEWEST_PEOPLE, NONE, PREVIOUS_SHARE, STARTS_SHARE, USUAL_SHARE, question_for, tells_previous
 
 NoiseOf = Callable[[float], float]
 """The standard deviation of the noise of one count, by how many people there are."""
+
+_Drawn = tuple[str, NoiseOf, float | None]
 
 PEOPLE = 1000
 """How many people the noise of one count is stated for."""
@@ -85,11 +87,13 @@ def forecast(
     rewards_known: bool = False,
     people: int | None = None,
     next_told: bool = True,
+    judge: float | str = AUTO,
 ) -> Forecast:
     """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison.
 
     next_told: the log tells the state after every step, the last one too; if not, visits are asked for beside transitions. people:
-    how many there are, if that is known. Rows begin at about a tenth of whatever is least: these, or those who are needed.
+    how many there are, if that is known. judge: which share of them judges, as in a fit. Rows begin at about a tenth of whatever is
+    least: these, or those who are needed.
     """
     spec = Spec(states, actions, horizon, model)
     check_memory(spec)
@@ -101,24 +105,34 @@ def forecast(
         question = CountQuestion(spec, (TRANSITIONS,) if rewards_known else (CENTRED, TRANSITIONS))
     elif horizon == 1:  # nothing follows, so a table of that saves nothing
         rows_of = [1 if rewards_known else round(HALF_CELLS)] * 2
-    (name, noise, visits), (_, noise_there, visits_there) = (_noise(question, privacy, cells) for cells in rows_of)
     each = spec.states * spec.actions / (spec.horizon if spec.layers == 1 else 1)
+    share = 0.0 if judge == NONE or privacy.trust == LOCAL else USUAL_SHARE if judge == AUTO else float(judge)
+    fewest = FEWEST_PEOPLE if judge == AUTO else 0
+    # Of each number of cells, what is drawn where everybody is counted, and where some judge.
+    alone, beside = (
+        [_noise(question, privacy, cells, judged) for cells in rows_of]
+        for judged in (False, share > 0 and tells_previous(spec))
+    )
 
-    def error(people: float, noise: NoiseOf, cells: int) -> float:
-        visits = people / each
-        return min(1.0, math.hypot(0.5 / math.sqrt(visits), noise(people) * math.sqrt(cells) / (2 * visits)))
+    def error(people: int, number: int) -> float:
+        judged = share > 0 and people >= fewest
+        (_, noise, _), visits = (beside if judged else alone)[number], people * (1 - share * judged) / each
+        spread = noise(people) * math.sqrt(rows_of[number]) / (2 * visits)
+        return min(1.0, math.hypot(0.5 / math.sqrt(visits), spread))
 
-    needed = [
-        people_for_pair(lambda people: row_noise(noise(people), rows_of[0], visits), each),
-        people_for_pair(lambda people: row_noise(noise_there(people), rows_of[1], visits_there), each),
-    ]
+    def counted(drawn: _Drawn, cells: int) -> float:
+        _, noise, visits = drawn
+        return people_for_pair(lambda people: row_noise(noise(people), cells, visits), each)
+
+    needed = [counted(drawn, cells) for drawn, cells in zip(alone, rows_of, strict=True)]
+    if share > 0:
+        apart = [counted(drawn, cells) / (1 - share) for drawn, cells in zip(beside, rows_of, strict=True)]
+        needed = [few if few < fewest else many for few, many in zip(needed, apart, strict=True)]
     rows = [
-        ForecastRow(
-            *(n, n / each, min(1.0, 0.5 / math.sqrt(n / each))),
-            *(error(n, noise, rows_of[0]), error(n, noise_there, rows_of[1])),
-        )
+        ForecastRow(*(n, n / each, min(1.0, 0.5 / math.sqrt(n / each))), *(error(n, number) for number in (0, 1)))
         for n in _numbers(people, needed)
     ]
+    name, noise, _ = (alone if fewest > PEOPLE else beside)[0]
     return Forecast(privacy, name, noise(PEOPLE), PEOPLE, width, needed[0], needed[1], tuple(rows))
 
 
@@ -176,21 +190,20 @@ def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
     return Knowledge.declared(spec, rewards=rewards, ends=False)
 
 
-def _noise(
-    question: CountQuestion | BanditQuestion, promise: Guarantee, width: int
-) -> tuple[str, NoiseOf, float | None]:
+def _noise(question: CountQuestion | BanditQuestion, promise: Guarantee, width: int, previous: bool = False) -> _Drawn:
     """The mechanism of the real act, the standard deviation of one count of so many people, and that of a pair's visits, where a
-    fit asks for them by themselves. width: to how many states a pair leads.
+    fit asks for them by themselves. width: to how many states a pair leads. previous: actions are asked for by the one before, too.
     """
     if promise.trust not in (CENTRAL, LOCAL):
         raise InvalidInput("forecast-trust", f"A forecast is made for central or local privacy. Got {promise}.")
     asked, share, visits = counted_for(question, AUTO, not promise.pure), 1 - STARTS_SHARE - RETURNS_SHARE, None
     if promise.trust == LOCAL:
-        asked, share = question, 1.0
+        asked, share, previous = question, 1.0, False
     elif visits_pay(asked, width, not promise.pure):
         share -= VISITED_SHARE
         by_itself = Request(visits_question(asked), promise, Schedule.every(1), share=VISITED_SHARE)
         visits = std(make(by_itself))
+    share -= PREVIOUS_SHARE * previous
     design = make(Request(asked, promise, Schedule.every(1), share=share))
     column = Noise._fields.index("transitions")
     # A question that counts less of a person, or asks few about a pair, has that much less to be seen above its noise.

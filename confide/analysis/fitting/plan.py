@@ -50,6 +50,9 @@ WEIGHED_SHARE = 0.2
 PREVIOUS_SHARE = 0.1
 """Of the promise, spent on actions by the one before, where people judge by chances that are estimated."""
 
+USUAL_SHARE, FEWEST_PEOPLE, NONE = 0.3, 2000, "none"
+"""The share of the people who judge by default, and from how many people on; of fewer everybody is counted."""
+
 MOST_ACTIONS = 8
 """With more actions too few visits are left of each action before, and chances are told by the state alone."""
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.fitting.choices import NONE
+from ...analysis.fitting.plan import NONE
 from ...learning.planning.evaluation import occupancy, optimal, optimal_value, policy_value
 from ...mdp import Policy
 from ...privacy import Central, Certificate, Guarantee, NoPrivacy

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...analysis.fitting.adopting import FEWEST_PEOPLE, USUAL_SHARE, Inquiry, JudgePlan
-from ...analysis.fitting.choices import NONE, FitChoices
+from ...analysis.fitting.adopting import Inquiry, JudgePlan
+from ...analysis.fitting.choices import FitChoices
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.findings import first_states, in_people_units, judgement
 from ...analysis.fitting.fit import can_judge, judge_plan, planned_counts
 from ...analysis.fitting.learning import learn, make_learner
-from ...analysis.fitting.plan import COUNTS, RETURNS, CountPlan, together_read
+from ...analysis.fitting.plan import COUNTS, FEWEST_PEOPLE, NONE, RETURNS, USUAL_SHARE, CountPlan, together_read
 from ...data.statistics.counting import DatasetCounts, Judging
 from ...data.trajectories import read
 from ...errors import InvalidInput
