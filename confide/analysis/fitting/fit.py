@@ -225,7 +225,8 @@ class Order:
         """The check of so many people, of whom a share may judge."""
         share = 0.0 if self.judge is None else self.judge.share
         noise, noise_in = self.plan.noise_stated
-        needed = people_needed(self.data.knowledge, noise, self.plan.visits_noise) if self.plan.counts else None
+        counted = people_needed(self.data.knowledge, noise, self.plan.visits_noise) if self.plan.counts else None
+        needed = None if counted is None else counted / (1 - share)
         return Check(tuple(problems), self.plan.guarantee, self.cost, remaining, noise, noise_in, users, needed, share)
 
     def _learn(
