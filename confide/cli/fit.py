@@ -59,14 +59,7 @@ Examples:
     show_default=True,
     help="tight: the least noise for the guarantee; paper: DP-APVI and DP-VAPVI as printed; sound: with noise that keeps it.",
 )
-@click.option(
-    "--judge",
-    type=options.Share(),
-    default="auto",
-    show_default=True,
-    metavar="SHARE|auto|none",
-    help="Share of the users who are not counted, and judge a partial adoption instead; auto: 0.3 of 2,000 users or more.",
-)
+@options.judge
 @click.option(
     "--unconfounded",
     is_flag=True,

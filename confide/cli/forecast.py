@@ -32,14 +32,7 @@ if TYPE_CHECKING:
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
 @click.option("--next-told/--next-not-told", default=True, help="Whether the log has the state after a last step.")
-@click.option(
-    "--judge",
-    type=options.Share(),
-    default="auto",
-    show_default=True,
-    metavar="SHARE|auto|none",
-    help="Share of the users who judge, as in a fit.",
-)
+@options.judge
 @click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
 @options.privacy
 @click.option("--batch", type=options.Count(), help="shuffle: users in a batch.")

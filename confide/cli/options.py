@@ -34,6 +34,17 @@ class Share(click.ParamType[str | float]):
         return value if value in ("auto", "none") else click.FLOAT.convert(value, param, ctx)
 
 
+judge = click.option(
+    "--judge",
+    type=Share(),
+    default="auto",
+    show_default=True,
+    metavar="SHARE|auto|none",
+    help="Share of the users who are not counted, and judge a partial adoption instead; auto: 0.3 of 2,000 users or more.",
+)
+"""The option of who judges, for `fit` and `forecast`."""
+
+
 class Count(click.ParamType[int]):
     """A whole number that may be written as 1e8."""
 

@@ -72,7 +72,7 @@ class FitChoices:
         names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
         named = {name: choices.pop(name) for name in names & choices.keys()}
         validation.choice("calibration", named.get("calibration", TIGHT), (PAPER, SOUND, TIGHT))
-        if named.get("judge") in (NONE, 0):
+        if not named.get("judge", AUTO):
             named["judge"] = NONE
         if named.get("out") is not None:
             named["out"] = Path(named["out"])

@@ -111,7 +111,7 @@ def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:
         learner = make_learner(learner.name, knowledge, dict(fit.config.get("options") or {}))
     learned: Any = learn(learner, fit.config.get("scale"), initial, releases)
     asking = recollection(fit, releases)
-    if asking is not None and isinstance(learner, Apvi):
+    if asking is not None:
         learned = asking.taken(learned)
     if getattr(learned, "evidence", None) is None:
         learned = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))

@@ -287,7 +287,8 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
 
 def can_judge(data: Dataset, choices: FitChoices, learner: Any) -> bool:
     """Whether people can judge what a fit learns: policies of apvi from tight counts of people who come once."""
-    return isinstance(learner, Apvi) and choices.calibration == TIGHT and data.users.mode != GROUP
+    judgeable = bool(getattr(learner, "judgeable", False))
+    return judgeable and choices.calibration == TIGHT and data.users.mode != GROUP
 
 
 def judge_plan(

@@ -98,6 +98,11 @@ class Apvi:
         return self.tight and self.pessimism == ADAPTIVE
 
     @property
+    def judgeable(self) -> bool:
+        """Whether its plans hold what others need to judge them: current practice as an action, and the model behind them."""
+        return self.tight
+
+    @property
     def default_scale(self) -> float:
         """Standard deviations of doubt for `adaptive`; the paper's own constants otherwise."""
         return 2.0 if self.pessimism == ADAPTIVE else 1.0
