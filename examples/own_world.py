@@ -1,7 +1,7 @@
 """Worlds of your own: a known model by one function, and a wrapped world of Gymnasium.
 
 Run `pytest examples/own_world.py` to test both, or this file to simulate in them. In commands: `confide --import
-examples/own_world.py simulate queue/4`."""
+examples/own_world.py simulate waiting-room/4`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from confide.lab.testing import EnvironmentConformance
 from confide.mdp import Model
 
 
-@register("queue", example="queue/4", horizon=12)
-def queue(length: int, horizon: int, arrivals: float = 0.4) -> Model:
+@register("waiting-room", example="waiting-room/4", horizon=12)
+def waiting_room(length: int, horizon: int, arrivals: float = 0.4) -> Model:
     """Serve a queue slowly for nothing or fast for a fee; an empty queue pays 1, a full one nothing."""
     transitions = np.zeros((length + 1, 2, length + 1))
     for waiting in range(length + 1):
@@ -55,7 +55,7 @@ class TestQueue(EnvironmentConformance):
 
     def make(self) -> Environment:
         """By its address."""
-        return make("queue/4")
+        return make("waiting-room/4")
 
 
 class TestSlipperyLake(EnvironmentConformance):
@@ -70,7 +70,7 @@ def main() -> None:
     """A known world has regret; one that is only played has returns."""
     import confide as cf
 
-    run = cf.simulate("ucbvi", "queue/4", cf.Joint(epsilon=1, delta=1e-6), 20_000, 3)
+    run = cf.simulate("ucbvi", "waiting-room/4", cf.Joint(epsilon=1, delta=1e-6), 20_000, 3)
     print(f"{run.environment}: final regret {run.final_interval.text()}")
     played = cf.simulate("ucbvi", "slippery-lake", cf.Joint(epsilon=1, delta=1e-6), 2_000, 2)
     print(f"{played.environment}: final return {played.final_value.mean():.3g}")

@@ -63,7 +63,7 @@ def test_every_example_is_tested() -> None:
 
 def test_worlds_of_ones_own_are_simulated() -> None:
     printed = run("own_world.py", seconds=200)
-    assert "queue/4" in printed and "slippery-lake" in printed
+    assert "waiting-room/4" in printed and "slippery-lake" in printed
 
 
 def test_noise_by_its_table_keeps_what_it_says_and_its_sums_have_that_deviation() -> None:
