@@ -52,7 +52,17 @@ from ...mdp.adoption import (
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Certificate, Guarantee, Promise, Schedule, compose, rho_of, true_guarantee
 from ...protocol.design import AUTO, Design, Request
-from ...protocol.kinds.judged import CELLS, GAIN, RESIDUALS, SIZES, TESTS, WEIGHT, JudgedQuestion, JudgedRelease
+from ...protocol.kinds.judged import (
+    CELLS,
+    GAIN,
+    RESIDUALS,
+    SIZES,
+    TESTS,
+    WEIGHT,
+    JudgedQuestion,
+    JudgedRelease,
+    shortened,
+)
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
 from .alarms import ANOTHER, BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
@@ -103,7 +113,7 @@ LENGTH = 1.25
 """The length to which a person's numbers of the test are shortened, each in deviations as simulated, times the root of how many are
 looked at."""
 
-NOT_LOOKED_AT = np.full(TESTS, np.inf)
+NOT_LOOKED_AT, UNMOVED = np.full(TESTS, np.inf), np.zeros(TESTS)
 
 MOVED = 6
 """How often the model is moved to see how far its errors move the test."""
@@ -235,13 +245,12 @@ class JudgePlan:
     ) -> Judgement:
         """The judgement with the weights of its adoption, and the test of the table behind it."""
         chosen = judgement.chosen
-        specification, deviations, doubts = tested_by(chosen.plan, chances, walked, self.logged)
-        length = LENGTH * math.sqrt(max(int(np.isfinite(deviations).sum()), 1))
-        numbers = contrasts(specification, episodes) / (length * deviations)
+        test = tested_by(chosen.plan, chances, walked, self.logged)
+        numbers, length = contrasts(test.specification, episodes) / (test.length * test.deviations), test.length
         weights = scored[judgement.name][1] / chosen.heaviest
         answers = {WEIGHT: (weights, chosen.heaviest), RESIDUALS: (numbers, length)}
         more = {part: self.released(part, *answer, *drawn_by) for part, answer in answers.items()}
-        return judgement._replace(releases={**judgement.releases, **more}, doubts=doubts)
+        return judgement._replace(releases={**judgement.releases, **more}, doubts=test.doubts, shifts=test.shifts)
 
 
 def candidates_of(
@@ -278,7 +287,8 @@ def recalled(
     judgement = _taken([Judgement(one, dict(releases), name, len(asked)) for name, one in candidates.items()])
     if not math.isclose(judgement.chosen.heaviest, releases[WEIGHT].scale):
         return None
-    return judgement._replace(doubts=tested_by(judgement.chosen.plan, chances, walked, logged)[2])
+    test = tested_by(judgement.chosen.plan, chances, walked, logged)
+    return judgement._replace(doubts=test.doubts, shifts=test.shifts)
 
 
 def part_of(name: str) -> str:
@@ -350,7 +360,7 @@ class ChosenAdoption(NamedTuple):
 class Judgement(NamedTuple):
     """What judging people were asked about an adoption, and what they answered. name: of its gain; together: how many gains have
     intervals that hold together. doubts: (TESTS,) by how many deviations a person the numbers of the test may be off because the
-    model is; infinite where they are not looked at.
+    model is; infinite where they are not looked at. shifts: (TESTS,) by how many deviations a person shortening moves them.
     """
 
     chosen: ChosenAdoption
@@ -358,6 +368,7 @@ class Judgement(NamedTuple):
     name: str = GAIN
     together: int = 1
     doubts: Array = NOT_LOOKED_AT
+    shifts: Array = UNMOVED
 
     def gain(self, stated: float = 0.95) -> Estimate:
         """The gain of the adoption over practice, with an interval for sampling error, noise, and estimated chances of actions."""
@@ -385,7 +396,8 @@ class Judgement(NamedTuple):
     def residuals(self) -> Array:
         """(TESTS,) by how many deviations each number of the test is off zero; 0 where it is not looked at."""
         release = self.releases[RESIDUALS]
-        sums, noise = np.array(release.sums) * release.scale, np.array(release.noise) * release.scale
+        noise = np.array(release.noise) * release.scale
+        sums = np.array(release.sums) * release.scale - release.users * self.shifts
         variance = release.users * (1 + release.users / SIMULATED) + noise**2
         return np.asarray(sums / np.sqrt(np.maximum(variance + (release.users * self.doubts) ** 2, 1e-300)))
 
@@ -522,11 +534,24 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
     return Episodes(starts, states[order], actions[order], np.concatenate(paid)[order], np.empty(0))
 
 
-def tested_by(
-    plan: OfflinePlan, chances: PracticeChances, walked: Episodes, logged: bool = False
-) -> tuple[Specification, Array, Array]:
-    """The test of the table behind a policy; (TESTS,) the deviation of each of its numbers as simulated, infinite where that is
-    nothing, or where logged chances leave nothing to be tested; and `Judgement.doubts`.
+class TableTest(NamedTuple):
+    """The test of the table behind a policy; deviations: (TESTS,) of each of its numbers as simulated, infinite where that is
+    nothing, or where logged chances leave nothing to be tested; length: to which a person's numbers are shortened, in
+    deviations; doubts, shifts: see `Judgement`.
+    """
+
+    specification: Specification
+    deviations: Array
+    length: float
+    doubts: Array
+    shifts: Array
+
+
+def tested_by(plan: OfflinePlan, chances: PracticeChances, walked: Episodes, logged: bool = False) -> TableTest:
+    """The test of the table behind a policy, by people who are simulated from the release.
+
+    What is hidden and lasts is looked for by a product of sums, which is skewed: of long episodes shortening takes more from one
+    tail, so that zero is no longer expected. What shortening does to simulated people is what is expected of others.
 
     An error of Q alone moves no number, nor does one of what is expected of signs; but both come from one model, and the product of
     both errors may. So Q is moved as far as it may be off, several times, and what that does to simulated people's mean is the
@@ -551,7 +576,10 @@ def tested_by(
         )
         moved.append((contrasts(off, walked) - right).mean(axis=0) / deviations)
     doubts = np.sqrt((np.array(moved) ** 2).mean(axis=0))
-    return specification, deviations, np.where(np.isfinite(deviations), doubts, np.inf)
+    length = LENGTH * math.sqrt(max(int(np.isfinite(deviations).sum()), 1))
+    scaled = right / (length * deviations)
+    shifts = length * (shortened(scaled) - scaled).mean(axis=0)
+    return TableTest(specification, deviations, length, np.where(np.isfinite(deviations), doubts, np.inf), shifts)
 
 
 def _q_deviations(model: LoggedModel, values: Array) -> Array:
