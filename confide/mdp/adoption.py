@@ -18,6 +18,12 @@ v_h = U_h + q_h (r_h + v_{h+1} - Q_h) has E_b[v_h | past] = E_{pi_alpha}[r_h + v
 E_b[v_0] is the value of pi_alpha; D is v_0 minus the return. The tests check it exactly in a world in which history matters.
 After an episode's end every step pays a public number, in v and in the return alike.
 
+**A hidden cause** makes b another chance b*, at most Gamma times as large or as small: 1/Gamma <= b/b* <= Gamma at every decision.
+With q* = 1 - alpha + alpha (kept + taken/b*), v*_h - v_h = q*_h (v*_{h+1} - v_{h+1}) + (q*_h - q_h) (r_h + v_{h+1} - Q_h), where
+|q*_h - q_h| <= alpha taken/b (Gamma - 1) and q*_h <= 1 - alpha + alpha (kept + Gamma taken/b) = m_h. So a person's score moves by
+
+    sum_h m_0 ... m_{h-1} alpha taken/b (Gamma - 1) |r_h + v_{h+1} - Q_h|    at most (`moved_by`).
+
 **The test** looks at five signs g of what came before a decision: it repeats the action before; by how much more than the table
 says earlier steps brought, all together; the state before was worth less; it is in the later half; and how much more often than b
 says earlier decisions (two and more steps ago) were the policy's. What is hidden and lasts shows in the second and the last. If the
@@ -100,12 +106,22 @@ class Episodes(NamedTuple):
 
 def scores(adoption: Adoption, episodes: Episodes) -> tuple[Array, Array]:
     """(n,) the score of every episode, and (n,) its last weight."""
-    found, weights = np.zeros(episodes.people), np.ones(episodes.people)
+    found, weights, _ = _scored(adoption, episodes, 1.0)
+    return found, weights
+
+
+def moved_by(adoption: Adoption, episodes: Episodes, gamma: float) -> Array:
+    """(n,) by how much the score of every episode moves at most, if a hidden cause changes chances of actions by that factor."""
+    return _scored(adoption, episodes, float(gamma))[2]
+
+
+def _scored(adoption: Adoption, episodes: Episodes, gamma: float) -> tuple[Array, Array, Array]:
+    found, weights, moved = np.zeros(episodes.people), np.ones(episodes.people), np.zeros(episodes.people)
     kept, taken, practice = (np.ascontiguousarray(table, dtype=np.float64) for table in adoption[1:4])
     q = np.ascontiguousarray(adoption.q, dtype=np.float64)
     arrays = Adoption(float(adoption.alpha), kept, taken, practice, adoption.by, q, float(adoption.after))
-    _score(arrays, episodes, found, weights)
-    return found, weights
+    _score(arrays, episodes, gamma, found, weights, moved)
+    return found, weights, moved
 
 
 def contrasts(specification: Specification, episodes: Episodes) -> Array:
@@ -135,14 +151,14 @@ def told_by(by: int, h: int, previous: int, actions: int) -> int:
 
 
 @compiled
-def _score(adoption: Adoption, episodes: Episodes, found: Array, weights: Array) -> None:
+def _score(adoption: Adoption, episodes: Episodes, gamma: float, found: Array, weights: Array, moved: Array) -> None:
     alpha, kept, taken, practice, by, q, after = adoption
     horizon, _, actions = taken.shape
     logged = len(episodes.propensity) > 0
     for person in range(len(found)):
         first, last = episodes.starts[person], episodes.starts[person + 1]
         steps = min(last - first, horizon)
-        value, earned, weight = after * (horizon - steps), after * (horizon - steps), 1.0
+        value, earned, weight, further = after * (horizon - steps), after * (horizon - steps), 1.0, 0.0
         for back in range(steps):
             h = steps - 1 - back
             row = first + h
@@ -151,15 +167,17 @@ def _score(adoption: Adoption, episodes: Episodes, found: Array, weights: Array)
                 b = episodes.propensity[row]
             else:
                 b = practice[told_by(by, h, episodes.actions[row - 1] if h > 0 else 0, actions), s, a]
-            ratio = kept[h, s] + (taken[h, s, a] / b if taken[h, s, a] > 0 else 0.0)
-            each = 1 - alpha + alpha * ratio
-            adopted = (1 - alpha + alpha * kept[h, s]) * q[h, s, a]
+            goes_on = 1 - alpha + alpha * kept[h, s]
+            own = alpha * taken[h, s, a] / b if taken[h, s, a] > 0 else 0.0
+            adopted = goes_on * q[h, s, a]
             for other in range(actions):
                 adopted += alpha * taken[h, s, other] * q[h, s, other]
-            value = adopted + each * (r + value - q[h, s, a])
+            residual = r + value - q[h, s, a]
+            further = (goes_on + gamma * own) * further + (gamma - 1) * own * abs(residual)
+            value = adopted + (goes_on + own) * residual
             earned += r
-            weight *= each
-        found[person], weights[person] = value - earned, weight
+            weight *= goes_on + own
+        found[person], weights[person], moved[person] = value - earned, weight, further
 
 
 @compiled

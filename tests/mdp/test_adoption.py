@@ -16,6 +16,7 @@ from confide.mdp.adoption import (
     Specification,
     contrasts,
     expecting,
+    moved_by,
     scores,
 )
 
@@ -73,6 +74,31 @@ def test_it_is_unbiased_where_history_matters(alpha: float) -> None:
         Adoption(alpha, kept, taken, practice, BY_STATE, q, 0.0), episodes._replace(propensity=np.zeros(0))
     )
     assert alpha == 0 or abs(chance @ wrong - chance @ found) > 1e-3
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.3, 3.0])
+def test_no_hidden_cause_moves_a_score_further(gamma: float) -> None:
+    """Chances at both ends of what it may do, at every step: no score moves by more than is said, and one by all of it."""
+    rng, people = np.random.default_rng(2), 500
+    kept = rng.random((HORIZON, STATES))
+    taken = rng.dirichlet(np.ones(ACTIONS), (HORIZON, STATES)) * (1 - kept)[..., None]
+    q = rng.normal(size=(HORIZON, STATES, ACTIONS))
+    adoption = Adoption(0.6, kept, taken, np.full((1, STATES, ACTIONS), 0.5), BY_STATE, q, 0.0)
+    rows = people * HORIZON
+    drawn = (
+        rng.integers(STATES, size=rows),
+        rng.integers(ACTIONS, size=rows),
+        rng.random(rows),
+        rng.uniform(0.2, 0.9, rows),
+    )
+    episodes = Episodes(np.arange(people + 1) * HORIZON, *drawn)
+    right, most = scores(adoption, episodes)[0], moved_by(adoption, episodes, gamma)
+    reached = np.zeros(people)
+    for ends in product((gamma, 1 / gamma), repeat=HORIZON):
+        off = episodes._replace(propensity=episodes.propensity / np.tile(ends, people))
+        reached = np.maximum(reached, np.abs(scores(adoption, off)[0] - right))
+    assert (reached <= most + 1e-12).all() and (gamma == 1.0) == bool((most == 0).all())
+    assert gamma == 1.0 or float((reached / most).max()) > 0.999
 
 
 def test_after_the_end_the_same_is_paid_whatever_was_followed() -> None:

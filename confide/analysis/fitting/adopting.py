@@ -47,6 +47,7 @@ from ...mdp.adoption import (
     Specification,
     contrasts,
     expecting,
+    moved_by,
     scores,
 )
 from ...mechanisms.noise import NoiseSource
@@ -114,6 +115,9 @@ LENGTH = 1.25
 looked at."""
 
 NOT_LOOKED_AT, UNMOVED = np.full(TESTS, np.inf), np.zeros(TESTS)
+
+MOST_HIDDEN = 10.0
+"""The largest factor of a hidden cause that is looked for."""
 
 MOVED = 6
 """How often the model is moved to see how far its errors move the test."""
@@ -245,12 +249,13 @@ class JudgePlan:
     ) -> Judgement:
         """The judgement with the weights of its adoption, and the test of the table behind it."""
         chosen = judgement.chosen
-        test = tested_by(chosen.plan, chances, walked, self.logged)
+        test = table_test(chosen.plan, chances, walked, self.logged)
         numbers, length = contrasts(test.specification, episodes) / (test.length * test.deviations), test.length
         weights = scored[judgement.name][1] / chosen.heaviest
         answers = {WEIGHT: (weights, chosen.heaviest), RESIDUALS: (numbers, length)}
         more = {part: self.released(part, *answer, *drawn_by) for part, answer in answers.items()}
-        return judgement._replace(releases={**judgement.releases, **more}, doubts=test.doubts, shifts=test.shifts)
+        releases = {**judgement.releases, **more}
+        return judgement._replace(releases=releases, doubts=test.doubts, shifts=test.shifts, walked=walked)
 
 
 def candidates_of(
@@ -287,8 +292,8 @@ def recalled(
     judgement = _taken([Judgement(one, dict(releases), name, len(asked)) for name, one in candidates.items()])
     if not math.isclose(judgement.chosen.heaviest, releases[WEIGHT].scale):
         return None
-    test = tested_by(judgement.chosen.plan, chances, walked, logged)
-    return judgement._replace(doubts=test.doubts, shifts=test.shifts)
+    test = table_test(judgement.chosen.plan, chances, walked, logged)
+    return judgement._replace(doubts=test.doubts, shifts=test.shifts, walked=walked)
 
 
 def part_of(name: str) -> str:
@@ -361,6 +366,7 @@ class Judgement(NamedTuple):
     """What judging people were asked about an adoption, and what they answered. name: of its gain; together: how many gains have
     intervals that hold together. doubts: (TESTS,) by how many deviations a person the numbers of the test may be off because the
     model is; infinite where they are not looked at. shifts: (TESTS,) by how many deviations a person shortening moves them.
+    walked: people who are simulated from the release.
     """
 
     chosen: ChosenAdoption
@@ -369,6 +375,7 @@ class Judgement(NamedTuple):
     together: int = 1
     doubts: Array = NOT_LOOKED_AT
     shifts: Array = UNMOVED
+    walked: Episodes | None = None
 
     def gain(self, stated: float = 0.95) -> Estimate:
         """The gain of the adoption over practice, with an interval for sampling error, noise, and estimated chances of actions."""
@@ -547,7 +554,7 @@ class TableTest(NamedTuple):
     shifts: Array
 
 
-def tested_by(plan: OfflinePlan, chances: PracticeChances, walked: Episodes, logged: bool = False) -> TableTest:
+def table_test(plan: OfflinePlan, chances: PracticeChances, walked: Episodes, logged: bool = False) -> TableTest:
     """The test of the table behind a policy, by people who are simulated from the release.
 
     What is hidden and lasts is looked for by a product of sums, which is skewed: of long episodes shortening takes more from one
@@ -667,6 +674,21 @@ def with_evidence(judgement: Judgement, plan: OfflinePlan) -> OfflinePlan:
     return taken._replace(evidence=plan.evidence, more=difference(plan.evidence, taken.extended))
 
 
+def undone_by(judgement: Judgement) -> float | None:
+    """The factor by which a hidden cause must change the chances of actions for a sure gain to be nothing: where what it can move
+    scores by (`mdp.adoption`), on average over people simulated from the release, reaches the low end of the interval. None beyond
+    `MOST_HIDDEN`."""
+    low, chosen, walked = judgement.gain().low, judgement.chosen.adoption, judgement.walked
+    if walked is None or float(moved_by(chosen, walked, MOST_HIDDEN).mean()) < low:
+        return None
+    below, above = 1.0, MOST_HIDDEN
+    while above - below > 0.005:
+        middle = (below + above) / 2
+        enough = float(moved_by(chosen, walked, middle).mean()) >= low
+        below, above = (below, middle) if enough else (middle, above)
+    return round(below, 2)
+
+
 def verdict(
     judgement: Judgement | None, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter, logged: bool
 ) -> dict[str, Any]:
@@ -684,7 +706,14 @@ def verdict(
             raised.append(DISAGREEMENT)
         foretold = in_units(table, difference=True)
     shown = in_units(gain, difference=True)
-    judged = {"alpha": alpha, "gain": shown["value"], "low": shown["low"], "high": shown["high"], "sure": gain.sure()}
+    judged: dict[str, Any] = {
+        "alpha": alpha,
+        "gain": shown["value"],
+        "low": shown["low"],
+        "high": shown["high"],
+        "sure": gain.sure(),
+    }
+    judged["undone_by"] = undone_by(judgement) if gain.sure() and not logged else None
     judged["people"] = judgement.releases[judgement.name].users
     numbers = [*np.round(judgement.residuals, 2).tolist(), *([] if logged else [round(judgement.balance, 2)])]
     ruled = ruling(judged, raised, logged, bool(findings["gain"]["sure"]))

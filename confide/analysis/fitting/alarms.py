@@ -53,7 +53,7 @@ CONFOUNDED = (
 def ruling(judged: dict[str, Any] | None, alarms: Collection[str], logged: bool, table_sure: bool) -> dict[str, Any]:
     """`judged` with its `sure` by the rules of this module, `alarms`, `recommended`, and the sentence `judged_said`.
 
-    judged: `alpha`, `gain`, `low`, `high`, `sure` and `people`, or None where nothing could be judged.
+    judged: `alpha`, `gain`, `low`, `high`, `sure`, `undone_by` and `people`, or None where nothing could be judged.
     """
     raised = [name for name in ALARMS if name in alarms]
     if judged is None:
@@ -77,6 +77,12 @@ def _said(judged: dict[str, Any], raised: list[str], logged: bool, blind: bool) 
     measured = (
         f"judged by {judged['people']:,} others: followed in {decisions} it gains {gain} ({low} to {high}), {rests}"
     )
+    if not raised and judged["sure"] and judged.get("undone_by") is not None:
+        factor = written(judged["undone_by"])
+        return (
+            f"{measured}; by the release, it would take a hidden cause that makes actions {factor} times as likely, or "
+            "as unlikely, to undo this"
+        )
     if not raised:
         return measured
     why = "; ".join(MEANING[name] for name in raised)

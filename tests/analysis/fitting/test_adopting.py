@@ -22,7 +22,7 @@ from confide.analysis.fitting.adopting import (
     chances_of,
     clip_of,
     simulated_people,
-    tested_by,
+    table_test,
 )
 from confide.analysis.fitting.alarms import ANOTHER, BALANCE, PROPENSITY, RESIDUAL
 from confide.analysis.fitting.comparing import compare
@@ -132,6 +132,7 @@ def test_the_price_is_that_of_either_and_not_of_both(tmp_path: Path) -> None:
         "low",
         "high",
         "sure",
+        "undone_by",
         "people",
     }
     assert load(tmp_path / "policy").as_json()["judged"] == fit.as_json()["judged"]
@@ -253,7 +254,7 @@ def test_of_long_episodes_shortening_raises_no_alarm() -> None:
     plan = prepare_offline("random/6x3?seed=3", None, 3000, horizon=80).learned(spawn(0, 1)[0])
     chances = chances_of(plan.model)
     walked, others = (simulated_people(plan.model, chances, n, np.random.default_rng(n)) for n in (10_000, 30_000))
-    test = tested_by(plan, chances, walked)
+    test = table_test(plan, chances, walked)
     numbers = shortened(contrasts(test.specification, others) / (test.length * test.deviations)) * test.length
     off = (numbers.mean(axis=0) - test.shifts) * np.sqrt(others.people / (1 + others.people / walked.people))
     assert np.abs(off).max() < 3.4 and test.shifts[-1] * np.sqrt(others.people) < -3
