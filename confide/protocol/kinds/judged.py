@@ -163,11 +163,11 @@ class JudgedQuestion(AboutEpisodes, Pooled):
         uniforms: of the same shape, by which they are rounded at random, without bias.
         """
         if self.part == SIZES:
-            inside = np.clip(np.nan_to_num(numbers, nan=CELLS - 1.0), 0, CELLS - 1).astype(np.int64)
-            return np.bincount(inside, minlength=CELLS).astype(np.int64)
+            octaves = np.clip(np.nan_to_num(numbers, nan=CELLS - 1.0), 0, CELLS - 1).astype(np.int64)
+            return np.bincount(octaves, minlength=CELLS).astype(np.int64)
         low = 0.0 if self.part == WEIGHT else -1.0
-        numbers = np.nan_to_num(numbers, nan=0.0)
-        scaled = POINTS * (shortened(numbers) if self.part == RESIDUALS else np.clip(numbers, low, 1.0))
+        inside = np.clip(np.nan_to_num(numbers, nan=0.0), low, 1.0)
+        scaled = POINTS * (shortened(inside) if self.part == RESIDUALS else inside)
         floors = np.floor(scaled)
         u = floors.astype(np.int64) + (uniforms < scaled - floors)
         if self.part != GAIN:
@@ -185,7 +185,8 @@ class JudgedQuestion(AboutEpisodes, Pooled):
 
 def shortened(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, TESTS) vectors cut to [-1, 1] and then to a length that stays below 1 when they are rounded to the grid."""
-    most, inside = 1 - (math.sqrt(TESTS) + 0.01) / POINTS, np.clip(numbers, -1.0, 1.0)
+    most = 1 - (math.sqrt(TESTS) + 0.01) / POINTS
+    inside = np.clip(numbers, -1.0, 1.0)
     lengths = np.maximum(np.linalg.norm(inside, axis=1, keepdims=True), 1e-300)
     return np.asarray(inside * np.minimum(1.0, most / lengths))
 
