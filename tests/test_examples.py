@@ -23,22 +23,24 @@ from confide.lab.simulation.play import walk
 from confide.mdp import Spec
 from confide.mechanisms import registry
 from confide.mechanisms.noise import ReplayableNoise
-from confide.mechanisms.registry import register_counter
-from confide.privacy import Joint, Local, Pure, Schedule, Sensitivity
+from confide.mechanisms.registry import register_counter, register_shares
+from confide.privacy import Joint, Local, Pure, Schedule, Sensitivity, Shuffle
 from confide.protocol.design import Design, Request
 from confide.protocol.design import make as designed
 from confide.protocol.kinds import CountQuestion
-from examples import own_counter
+from examples import own_counter, own_shares
 from examples.own_counter import TestBlockCounter
 from examples.own_learner import TestWanderer
 from examples.own_mechanism import Staircase, TestStaircase  # all suites are collected here, and so run
 from examples.own_noise import TestTruncatedLaplace
+from examples.own_shares import TestCoinShares
 from examples.own_world import TestQueue, TestSlipperyLake
 from tests.refusals import refused
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 __all__ = [
     "TestBlockCounter",
+    "TestCoinShares",
     "TestQueue",
     "TestSlipperyLake",
     "TestStaircase",
@@ -117,6 +119,47 @@ def test_a_counter_that_breaks_its_promise_is_refused(maker: Any, code: str, mon
     monkeypatch.setitem(registry._COUNTERS, "blocks", registry._COUNTERS["blocks"]._replace(maker=maker))
     with refused(code):
         own_counter.case(Joint(2.0))
+
+
+def test_shares_of_ones_own_are_simulated() -> None:
+    """About as well as with ours, from which their noise differs in its law alone."""
+    printed = run("own_shares.py", seconds=200)
+    regret = {
+        word: float(text.replace(",", "")) for word, text in re.findall(r"([\w-]+): final regret ([\d.,e+]+)", printed)
+    }
+    assert set(regret) == {"shuffled-bits", "skellam", "coins"} and "DP, shuffle" in printed
+    assert regret["coins"] < 1.5 * regret["skellam"]
+
+
+def test_shares_of_ones_own_are_swept_and_cross_as_bytes() -> None:
+    """All people of their case, exactly; half of the noise shows, whatever the account says of it."""
+    promise = Shuffle(1.0, 1e-6)
+    design = own_shares.case(promise)
+    assert swept(design) <= promise.delta
+    halved = replace(design.act.mechanism, rate=design.act.mechanism.rate // 2)
+    assert swept(replace(design, act=replace(design.act, mechanism=halved))) > promise.delta
+    again = Design.from_bytes(design.to_bytes())
+    assert again.mechanism == design.mechanism and again.guarantee == design.guarantee
+    assert design.guarantee.epsilon is not None and 0.98 < design.guarantee.epsilon <= 1.0
+    assert not design.local_guarantee.private and "the guarantee is none" in str(design.certificate("secure"))
+    with refused("mechanism-name-taken"):
+        register_shares("coins", own_shares.case)(own_shares.coins)
+
+
+@pytest.mark.parametrize(
+    ("maker", "code"),
+    [
+        (lambda size, promise, *batches: own_shares.CoinShares(9, *batches), "mechanism-breaks-guarantee"),
+        (
+            lambda size, promise, honest, *cells: own_shares.coins(size, promise, tuple(2 * n for n in honest), *cells),
+            "shares-for-other-batches",
+        ),
+    ],
+)
+def test_shares_that_break_their_promise_are_refused(maker: Any, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._SHARES, "coins", registry._SHARES["coins"]._replace(maker=maker))
+    with refused(code):
+        own_shares.case(Shuffle(1.0, 1e-6))
 
 
 @pytest.mark.law

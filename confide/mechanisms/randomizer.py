@@ -172,6 +172,10 @@ class Tabled(Additive):
     def table(self) -> NDArray[np.float64]:
         """(2 m + 1,) probabilities of the noise -m .. m, in multiples of the grid."""
 
+    def check(self) -> None:
+        """Refuse a table that the account does not hold for."""
+        _require_log_concave(self.name, self.table())
+
     def reach(self) -> float:
         """The largest noise there is."""
         return self.grid * (len(self.table()) // 2)
@@ -185,7 +189,7 @@ class Tabled(Additive):
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The composed privacy-loss distribution of the equivalent shifts, each rounded up to the grid; `Disclosed` where a
         shift leaves no two ranges of outputs anything in common."""
-        _require_log_concave(self.name, self.table())
+        self.check()
         shifts = tuple((math.ceil(size / self.grid), count) for size, count in sensitivity.shifts)
         if max(shift for shift, _ in shifts) >= len(self.table()):
             return Disclosed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import validation
 from ..errors import InvalidInput, PrivacyError
@@ -11,6 +11,9 @@ from ..loading import announced
 from ..privacy import Guarantee, Loss, Sensitivity, keeps
 from .counter import Counter
 from .randomizer import Randomizer
+
+if TYPE_CHECKING:
+    from .shares import TabledShares
 
 GROUP = "confide.mechanisms"
 """The entry-point group in which other packages announce mechanisms."""
@@ -21,6 +24,10 @@ MechanismMaker = Callable[[Sensitivity, Guarantee, float], Randomizer]
 CounterMaker = Callable[[Sensitivity, Guarantee, int, float], Counter]
 """make(sensitivity, guarantee, releases, unit): the counter with least noise for so many releases of a statistic whose cells
 are multiples of `unit`, which its grid divides."""
+
+SharesMaker = Callable[[Sensitivity, Guarantee, tuple[int, ...], int, float], "TabledShares"]
+"""make(sensitivity, guarantee, honest, width, unit): the shares with least noise, for reports of `width` cells, multiples of
+`unit`, and batches of one or more sizes, each with so many honest people."""
 
 AuditCase = Callable[[Guarantee], Any]
 """The design in which a mechanism of your own is audited and swept (`protocol.accepted.Case`)."""
@@ -44,8 +51,17 @@ class CounterEntry(NamedTuple):
     case: AuditCase
 
 
+class SharesEntry(NamedTuple):
+    """Shares of noise that were registered."""
+
+    maker: SharesMaker
+    answers: tuple[tuple[str, str], ...]
+    case: AuditCase
+
+
 _ENTRIES: dict[str, Entry] = {}
 _COUNTERS: dict[str, CounterEntry] = {}
+_SHARES: dict[str, SharesEntry] = {}
 
 
 def register(
@@ -85,14 +101,33 @@ def register_counter(name: str, case: AuditCase) -> Callable[[CounterMaker], Cou
     return enter
 
 
+def register_shares(name: str, case: AuditCase) -> Callable[[SharesMaker], SharesMaker]:
+    """Give a name to a function that calibrates shares of noise; it then works wherever a mechanism of shufflers is named.
+
+    case: makes the design of budgeted counts in which they are audited and swept, and by which designs with them cross as bytes.
+    """
+
+    def enter(maker: SharesMaker) -> SharesMaker:
+        _require_new(name)
+        _SHARES[name] = SharesEntry(maker, (("budgeted", "shuffle"),), case)
+        return maker
+
+    return enter
+
+
 def _require_new(name: str) -> None:
-    if name in _ENTRIES or name in _COUNTERS:
+    if name in entered():
         raise validation.refusal("mechanism-name-taken", "name", "one that no mechanism has yet", name)
 
 
-def entered() -> Mapping[str, Entry | CounterEntry]:
-    """The mechanisms and counters that were registered in this process, by name."""
-    return {**_ENTRIES, **_COUNTERS}
+def entered() -> Mapping[str, Entry | CounterEntry | SharesEntry]:
+    """The mechanisms, counters and shares of noise that were registered in this process, by name."""
+    return {**_ENTRIES, **_COUNTERS, **_SHARES}
+
+
+def shares() -> tuple[str, ...]:
+    """Every name of shares of noise that were registered."""
+    return tuple(sorted(_SHARES))
 
 
 def counters() -> tuple[str, ...]:
@@ -123,6 +158,21 @@ def make_counter(name: str, sensitivity: Sensitivity, guarantee: Guarantee, rele
         )
     _require_kept(name, counter.loss(sensitivity), guarantee)
     return counter
+
+
+def make_shares(
+    name: str, sensitivity: Sensitivity, guarantee: Guarantee, honest: tuple[int, ...], width: int, unit: float
+) -> TabledShares:
+    """The shares of that name, refused if they are for other batches or by their own account do not keep the promise."""
+    made = _SHARES[name].maker(sensitivity, guarantee, honest, width, unit)
+    if (made.honest, made.width, made.grid) != (honest, width, unit):
+        raise PrivacyError(
+            "shares-for-other-batches",
+            f"Shares {name!r} must be for {honest} honest people, {width} cells and the grid {unit:g}. They are for {made.honest}, "
+            f"{made.width} and {made.grid:g}. Mend their maker.",
+        )
+    _require_kept(name, made.loss(sensitivity), guarantee)
+    return made
 
 
 def _require_kept(name: str, loss: Loss, guarantee: Guarantee) -> None:

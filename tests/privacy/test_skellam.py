@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 from scipy.stats import skellam
 
 from confide.errors import InvalidInput
-from confide.lab.audit.shufflers import shares_loss
+from confide.lab.audit.shufflers import log_law_of_sum, shares_loss
+from confide.mechanisms.skellam import SkellamShare
 from confide.privacy import Disclosed
 from confide.privacy.conversion import gaussian_mu
 from confide.privacy.skellam import ORDERS, RenyiLoss, divergence, least_rate, log_law, log_moment, skellam_loss
@@ -111,9 +112,14 @@ def test_cells_that_share_a_change_are_no_worse_than_the_bound() -> None:
 def test_the_exact_loss_of_two_vectors_keeps_what_is_promised(epsilon: float, delta: float, shifts: list[int]) -> None:
     l1, l2 = float(sum(shifts)), math.sqrt(sum(each**2 for each in shifts))
     rate = least_rate(epsilon, delta, l1, l2)
-    exact = shares_loss(float(rate), shifts).delta(epsilon)
-    assert exact <= delta
-    assert shares_loss(rate / 2, shifts).delta(epsilon) > delta, "half the noise would not do"
+
+    def exact(people: int) -> float:
+        """With the noise of one of so many devices that share it."""
+        law = log_law_of_sum(SkellamShare(rate, people), 1)
+        return shares_loss(law, math.sqrt(2 * rate / people), shifts).delta(epsilon)
+
+    assert exact(1) <= delta
+    assert exact(2) > delta, "half the noise would not do"
 
 
 def test_noise_is_little_more_than_a_gaussians() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
+from ...mechanisms.randomizer import Tabled
+from ...mechanisms.skellam import SkellamShare
 from ...privacy import Loss, Pure, repeat
 from ...protocol.design import Design
 from ...protocol.kinds import bits
@@ -18,7 +21,7 @@ from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
 from .directed import Directed, composed
 from .events import Array, Statistic
-from .likelihood import OBVIOUSLY_RARE, both_ways, exact_loss, log_likelihood_ratio
+from .likelihood import LEAST, OBVIOUSLY_RARE, both_ways, exact_loss, log_likelihood_ratio
 from .people import Pair, categories, exact_message
 from .sources import SIMULATED
 
@@ -165,33 +168,54 @@ def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Targe
     differ[0] |= not differ.any()  # two who cannot be told apart still give something to look at
     sums = honest * first[differ], (honest - 1) * first[differ] + second[differ]
     width = int(differ.sum())
-    mean = honest * device.rate / device.people
+    law = log_law_of_sum(device, honest)
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         shares = device.steps(noise, (honest, count * width)).sum(axis=0).reshape(count, width)
         return np.asarray(sums[world] + shares, dtype=np.float64)
 
     def claimed(outputs: Array) -> Array:
-        from scipy.stats import skellam
-
-        logs = [skellam.logpmf(outputs - each, mean, mean).sum(axis=1) for each in sums]
+        logs = [law(outputs - each).sum(axis=1) for each in sums]
         return np.asarray(logs[0] - logs[1])
 
-    exact = shares_loss(mean, np.abs(first - second)[first != second].astype(np.int64).tolist())
+    deviation = math.sqrt(honest * device.variance()) / device.grid
+    exact = shares_loss(law, deviation, np.abs(first - second)[first != second].astype(np.int64).tolist())
     return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
 
 
-def shares_loss(mean: float, shifts: list[int]) -> Loss:
-    """The exact loss of differences of two Poisson variables of this mean, on cells that are shifted by so much each."""
+@singledispatch
+def log_law_of_sum(device: Tabled, honest: int) -> Statistic:
+    """The logarithm of the probability of whole numbers as the sum of so many devices' noise, cell by cell: by convolution, one
+    device after the other, for as many as are attacked."""
+    table = np.ones(1)
+    for _ in range(honest):
+        table = np.convolve(table, device.table())
+    middle, logs = len(table) // 2, np.log(np.maximum(table, LEAST))
+
+    def law(places: Array) -> Array:
+        inside = np.clip(np.rint(places).astype(np.int64) + middle, 0, len(logs) - 1)
+        return np.where(np.abs(places) <= middle, logs[inside], math.log(LEAST))
+
+    return law
+
+
+@log_law_of_sum.register
+def _(device: SkellamShare, honest: int) -> Statistic:
     from scipy.stats import skellam
 
+    mean = honest * device.rate / device.people
+    return lambda places: np.asarray(skellam.logpmf(places, mean, mean))
+
+
+def shares_loss(law: Statistic, deviation: float, shifts: list[int]) -> Loss:
+    """The exact loss of noise of this law, on cells that are shifted by so many whole numbers each."""
     if not shifts:
         return Pure(0.0)
 
     def table(shift: int) -> Directed:
-        far = int(12 * math.sqrt(2 * mean)) + 30 + shift
+        far = int(12 * deviation) + 30 + shift
         places = np.arange(-far, far + 1)
-        laws = [dict(enumerate(skellam.logpmf(places - moved, mean, mean).tolist())) for moved in (0, shift)]
+        laws = [dict(enumerate(law(places - moved).tolist())) for moved in (0, shift)]
         likely = {at for at in laws[0] if min(law[at] for law in laws) > OBVIOUSLY_RARE}
         return both_ways(*(_normal({at: law[at] for at in likely}) for law in laws))
 

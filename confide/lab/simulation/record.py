@@ -22,6 +22,7 @@ from ...compiled import PACKAGE
 from ...learning.learners import catalogue
 from ...loading import FILE, loaded_contents
 from ...mdp.address import Address
+from ...mechanisms.registry import entered
 from ...validation import Json
 from ..environments import Environment, registry
 from .setting import Choices
@@ -146,9 +147,11 @@ def own_files(choices: Choices) -> list[dict[str, str]]:
 
 
 def own_parts(choices: Choices) -> list[Callable[..., Any]]:
-    """The functions with which the user, not this package, registered the learner and the world that were chosen by name."""
+    """The functions with which the user, not this package, registered the learner, the world and the mechanism chosen by name."""
     names = [(catalogue.registered, choices.learner), (registry.registered, choices.environment)]
     builds = [find(Address.read(name).name) for find, name in names if isinstance(name, str)]
+    if choices.mechanism in entered():
+        builds.append(entered()[choices.mechanism].maker)
     return [build for build in builds if build is not None and not build.__module__.startswith(f"{PACKAGE.name}.")]
 
 

@@ -15,11 +15,12 @@ KINDS: dict[str, Callable[..., Callable[[Any], Any]]] = {
     "learner": learners.register,
     "mechanism": registry.register,
     "counter": registry.register_counter,
+    "shares": registry.register_shares,
 }
 
 
 def register(kind: str, name: str, **details: Any) -> Callable[[Any], Any]:
-    """Register an environment, a learner, a mechanism or a continual counter of your own.
+    """Register an environment, a learner, a mechanism, a continual counter or shares of noise of your own.
 
     Used as a decorator: `@confide.register("learner", "mine")` above a function that builds it. Packages announce theirs by
     entry points in the groups confide.environments, confide.learners and confide.mechanisms.

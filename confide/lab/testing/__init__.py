@@ -8,6 +8,7 @@ from .design import DesignConformance
 from .environment import EnvironmentConformance
 from .learner import LearnerConformance
 from .mechanism import MechanismConformance
+from .shares import SharesConformance
 
 __all__ = [
     "CounterConformance",
@@ -15,4 +16,5 @@ __all__ = [
     "EnvironmentConformance",
     "LearnerConformance",
     "MechanismConformance",
+    "SharesConformance",
 ]

@@ -44,6 +44,7 @@ from numpy.typing import ArrayLike
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import STATIONARY, Spec
+from ...mechanisms import registry
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.shuffled_bits import ShuffledBits
 from ...mechanisms.skellam import SkellamShares, cut_off
@@ -54,7 +55,7 @@ from ...privacy.schedule import STEADY
 from ...privacy.shuffling import shuffled_loss
 from ...privacy.skellam import least_rate
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, check_noise
-from ..kinds import CountQuestion, Question, StepQuestion, asked, bandit, counts
+from ..kinds import CountQuestion, Question, StepQuestion, asked, bandit, budgeted, counts
 from ..kinds.bandit import BanditQuestion
 from ..kinds.bits import BitQuestion
 from ..kinds.budgeted import BudgetedQuestion
@@ -94,7 +95,7 @@ def design_shuffle(request: Request) -> Design:
     if mixing is None:
         raise InvalidInput("batch-unsaid", "Trust shuffle needs to know how people are mixed. Give a batch.")
     if request.mechanism != AUTO:
-        validation.choice("mechanism", request.mechanism, MECHANISMS)
+        validation.choice("mechanism", request.mechanism, (*MECHANISMS, *registry.shares()))
     epsilon = _epsilon(promise)
     if mixing.local_epsilon is not None and mixing.local_epsilon <= epsilon:
         raise InvalidInput(
@@ -104,7 +105,7 @@ def design_shuffle(request: Request) -> Design:
         )
     single = request.question.kind == bandit.KIND
     question = request.question.counts.having(levels=mixing.reward_bits)
-    if single and (request.calibration == PAPER or request.mechanism not in (AUTO, SHARES)):
+    if single and (request.calibration == PAPER or request.mechanism not in (AUTO, *_of_shares())):
         raise InvalidInput(
             "single-step-takes-shares",
             "A single step is told to shufflers with shares of noise, as no paper has it. Choose the mechanism skellam.",
@@ -170,11 +171,16 @@ def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Sh
             "Shufflers of several sizes take whole episodes. Choose the mechanism shuffled-bits, or give a batch and no tree.",
         )
     stepwise = name == STEP or (not sound and mixing.reward_bits == 1 and not several)
-    if name in (STEP, SHARES):
+    if name in (STEP, *_of_shares()):
         forms = []
     if stepwise and name != BITS:
         forms.append(StepQuestion(pairs))
     return forms
+
+
+def _of_shares() -> tuple[str, ...]:
+    """The mechanisms by which devices add shares of noise: ours, and those that were registered."""
+    return (SHARES, *registry.shares())
 
 
 def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Any]:
@@ -182,7 +188,7 @@ def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> 
     nobody said that devices can, since they then have no guarantee of their own.
     """
     spec, single_kind = question.spec, request.question.kind == bandit.KIND
-    chosen = request.mechanism == SHARES or single_kind
+    chosen = request.mechanism in _of_shares() or single_kind
     if not chosen and request.able is None:
         return []
     single = spec.horizon == 1
@@ -190,7 +196,7 @@ def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> 
     walked = chosen or request.schedule.users <= MOST_WALKED or single
     ours = request.calibration == TIGHT or single_kind
     once = request.participation.times == 1
-    if not (able and walked and ours and once) or mixing.tree or request.mechanism not in (AUTO, SHARES):
+    if not (able and walked and ours and once) or mixing.tree or request.mechanism not in (AUTO, *_of_shares()):
         return []
     form: Any
     if single:
@@ -201,9 +207,13 @@ def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> 
 
 
 def _with_shares(question: Any, request: Request, mixing: Mixing) -> Design:
-    """The design in which devices add shares of the least Skellam noise that keeps the promise."""
+    """The design in which devices add shares of the least noise that keeps the promise: Skellam, or what was registered."""
     promise, size, grid = request.promise, question.price(), 1 / question.resolution
     honest = _crowds(question, mixing, request.schedule.users, 0.0)
+    shares: Any
+    if request.mechanism in registry.shares():
+        shares = registry.make_shares(request.mechanism, size, promise, honest, question.width, grid)
+        return request.design(question, Act(shares, size), remarks=question.remarks)
     cut = cut_off(honest, question.width)
     rate = least_rate(_epsilon(promise), promise.delta, size.l1 / grid, size.l2 / grid, cut)
     shares = SkellamShares(rate, honest, question.width, grid)
@@ -247,7 +257,7 @@ def _check(design: Design) -> None:
             f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.",
         )
     expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
-    shared = mechanism.name == SHARES
+    shared = design.question.kind in (budgeted.KIND, bandit.KIND)
     fits = (
         mechanism.width == design.question.width and not mixing.tree if shared else mechanism.apart == mixing.widening
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from confide.lab.testing import CounterConformance, MechanismConformance
+from confide.lab.testing import CounterConformance, MechanismConformance, SharesConformance
 from confide.mechanisms.bounded import Bounded
 from confide.mechanisms.buffered import BufferedToeplitzCounter
 from confide.mechanisms.counter import Counter, CounterState
@@ -22,6 +22,7 @@ from confide.mechanisms.randomizer import Randomizer
 from confide.mechanisms.toeplitz import ToeplitzCounter
 from confide.mechanisms.tree import TreeCounter
 from confide.privacy import Loss, Pure, Sensitivity
+from examples.own_shares import CoinShare, CoinShares
 
 MECHANISMS = {
     "laplace": Laplace(3.0, 1.0),
@@ -163,6 +164,54 @@ def test_a_broken_mechanism_is_noticed(mechanism: Randomizer, test: Callable[[Me
 def test_a_description_that_is_not_json_is_noticed() -> None:
     with pytest.raises(TypeError):
         suite(Secretive(3.0, 1.0)).test_describes_itself()
+
+
+class HalfShares(CoinShares):
+    """Devices draw half of the noise that is accounted for."""
+
+    def share(self, people: int) -> CoinShare:
+        share = super().share(people)
+        return HalfDrawn(**{field.name: getattr(share, field.name) for field in fields(share)})
+
+
+class HalfDrawn(CoinShare):
+    """Draws each coin, and keeps one of four moves."""
+
+    def steps(self, noise: NoiseSource, shape: Any) -> Any:
+        return np.where(noise.integers(4, shape) == 0, super().steps(noise, shape), 0)
+
+
+class UnevenShares(CoinShares):
+    """As large shares where twice as many people add one."""
+
+    def share(self, people: int) -> CoinShare:
+        return super().share(min(self.honest))
+
+
+class BoastfulShares(CoinShares):
+    """Claims to lose less than it does."""
+
+    def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
+        return Pure(super().loss_among(people, sensitivity).epsilon(1e-6) / 9)
+
+
+BROKEN_SHARES: list[tuple[CoinShares, Callable[[SharesConformance], None]]] = [
+    (HalfShares(30, (50,), 6), SharesConformance.test_a_share_is_drawn_by_its_table),
+    (HalfShares(30, (50,), 6), SharesConformance.test_shares_of_a_batch_add_up_to_the_law_that_is_accounted_for),
+    (HalfShares(30, (50,), 6), SharesConformance.test_sums_drawn_at_once_have_the_law_of_summed_shares),
+    (UnevenShares(30, (50, 100), 6), SharesConformance.test_every_size_of_batch_has_as_much_noise),
+    (BoastfulShares(4, (20,), 6), SharesConformance.test_an_audit_of_sums_finds_no_more_than_is_declared),
+]
+
+
+@pytest.mark.parametrize(("shares", "test"), BROKEN_SHARES, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_broken_shares_are_noticed(shares: CoinShares, test: Callable[[SharesConformance], None]) -> None:
+    class Suite(SharesConformance):
+        def make(self) -> CoinShares:
+            return shares
+
+    with pytest.raises(AssertionError):
+        test(Suite())
 
 
 class Quiet(TreeCounter):
