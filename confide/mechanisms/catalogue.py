@@ -129,7 +129,7 @@ def _registered(values: dict[str, Json], size: Sensitivity, promise: Guarantee, 
     if name in registry.counters():
         mechanism = registry.make_counter(name, size, promise, int(_number(says["releases"])), unit)
     elif name in registry.shares():
-        honest = tuple(int(_number(each)) for each in list(says["honest"]))  # type: ignore[arg-type]  # else refused below
+        honest = tuple(int(_number(each)) for each in says["honest"])
         mechanism = registry.make_shares(name, size, promise, honest, int(_number(says["width"])), unit)
     elif name in registry.names():
         mechanism = registry.make(name, size, promise, unit)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
-from ...mechanisms.randomizer import Tabled
+from ...mechanisms.randomizer import Additive, Tabled
 from ...mechanisms.skellam import SkellamShare
 from ...privacy import Loss, Pure, repeat
 from ...protocol.design import Design
@@ -184,9 +184,15 @@ def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Targe
 
 
 @singledispatch
-def log_law_of_sum(device: Tabled, honest: int) -> Statistic:
-    """The logarithm of the probability of whole numbers as the sum of so many devices' noise, cell by cell: by convolution, one
-    device after the other, for as many as are attacked."""
+def log_law_of_sum(device: Additive, honest: int) -> Statistic:
+    """The logarithm of the probability of whole numbers as the sum of so many devices' noise, cell by cell. That of another law is
+    entered with `log_law_of_sum.register`."""
+    raise InvalidInput("shares-law-unknown", f"Nothing is known of sums of {type(device).__name__}. Enter their law.")
+
+
+@log_law_of_sum.register
+def _(device: Tabled, honest: int) -> Statistic:
+    """By convolution, one device after the other."""
     table = np.ones(1)
     for _ in range(honest):
         table = np.convolve(table, device.table())
@@ -194,7 +200,7 @@ def log_law_of_sum(device: Tabled, honest: int) -> Statistic:
 
     def law(places: Array) -> Array:
         inside = np.clip(np.rint(places).astype(np.int64) + middle, 0, len(logs) - 1)
-        return np.where(np.abs(places) <= middle, logs[inside], math.log(LEAST))
+        return np.asarray(np.where(np.abs(places) <= middle, logs[inside], math.log(LEAST)))
 
     return law
 
@@ -214,7 +220,7 @@ def shares_loss(law: Statistic, deviation: float, shifts: list[int]) -> Loss:
 
     def table(shift: int) -> Directed:
         far = int(12 * deviation) + 30 + shift
-        places = np.arange(-far, far + 1)
+        places = np.arange(-far, far + 1, dtype=np.float64)
         laws = [dict(enumerate(law(places - moved).tolist())) for moved in (0, shift)]
         likely = {at for at in laws[0] if min(law[at] for law in laws) > OBVIOUSLY_RARE}
         return both_ways(*(_normal({at: law[at] for at in likely}) for law in laws))

@@ -31,7 +31,7 @@ class SharesConformance:
     def sums(self, people: int, many: int, seed: int | NoiseSource) -> NDArray[np.int64]:
         """(many,) sums of the shares of so many devices of the first batch, each drawn as a device draws it, in grids."""
         noise = ReplayableNoise(seed) if isinstance(seed, int) else seed
-        return self.make().on_device()[0].steps(noise, (people, many)).sum(axis=0)
+        return np.asarray(self.make().on_device()[0].steps(noise, (people, many)).sum(axis=0))
 
     def test_describes_itself(self) -> None:
         """Its description is plain JSON, and says by which batches and cells it is made again."""
@@ -58,7 +58,7 @@ class SharesConformance:
         shares = self.make()
         law = law_of_sum(shares.on_device()[0], shares.honest[0]).table
         drawn, places = self.sums(shares.honest[0], SUMS, seed=2), np.arange(len(law)) - len(law) // 2
-        check_scale(drawn, math.sqrt(float((law * places**2).sum())), "a sum of shares")
+        check_scale(drawn.astype(np.float64), math.sqrt(float((law * places**2).sum())), "a sum of shares")
         check_law(drawn, law)
 
     def test_every_size_of_batch_has_as_much_noise(self) -> None:
@@ -82,7 +82,7 @@ class SharesConformance:
         moved = np.array([[1.0, 0.0], [0.0, 1.0]]) / shares.grid
 
         def sample(world: int, many: int, noise: NoiseSource) -> NDArray[np.float64]:
-            return self.sums(shares.honest[0], 2 * many, noise).reshape(many, 2) + moved[world]
+            return np.asarray(self.sums(shares.honest[0], 2 * many, noise).reshape(many, 2) + moved[world])
 
         target = Target(shares.name, shares.loss(ONE_MOVE), sample)
         finding = audit(target, samples=2 * SUMS, delta=DELTA, noise=ReplayableNoise(5))
