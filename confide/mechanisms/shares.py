@@ -128,21 +128,16 @@ def renyi_curve(law: SumLaw, l1: float, l2: float) -> tuple[tuple[tuple[int, flo
     return tuple(curve), l1 * tail
 
 
-class TabledShares(ABC):
-    """Shares of noise of your own: `share` says what one device adds; the loss of the sums of a batch follows.
-
-    Subclasses are frozen dataclasses with the fields `honest` (how many honest people a batch of each size has), `width` (cells of
-    a report), `grid` and `name`, and whatever says how much noise there is.
-    """
+class NoiseShares(ABC):
+    """Noise that the honest people of a batch add together. honest: how many a batch of each size has. width: cells of a report."""
 
     honest: tuple[int, ...]
     width: int
     grid: float
-    name: str
 
     @abstractmethod
-    def share(self, people: int) -> Tabled:
-        """What a device adds to a cell where so many honest people do; symmetric, log-concave, and on the same grid."""
+    def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
+        """The loss of the sums if so many people are honest, of each size, and add their shares."""
 
     @property
     def apart(self) -> bool:
@@ -163,6 +158,24 @@ class TabledShares(ABC):
         """The privacy loss of the sums, which are all that anybody but the shufflers sees."""
         return self.loss_among(self.honest, sensitivity)
 
+    def local_loss(self, sensitivity: Sensitivity) -> Loss:
+        """That of the reports themselves, if the shufflers kept them: nothing is promised."""
+        return Disclosed()
+
+
+class TabledShares(NoiseShares):
+    """Shares of noise of your own: `share` says what one device adds; the loss of the sums of a batch follows.
+
+    Subclasses are frozen dataclasses with the fields `honest` (how many honest people a batch of each size has), `width` (cells of
+    a report), `grid` and `name`, and whatever says how much noise there is.
+    """
+
+    name: str
+
+    @abstractmethod
+    def share(self, people: int) -> Tabled:
+        """What a device adds to a cell where so many honest people do; symmetric, log-concave, and on the same grid."""
+
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
         """The loss of the sums if so many people are honest, of each size, and add their shares: the worst of all sizes."""
         l1, l2 = sensitivity.l1 / self.grid, sensitivity.l2 / self.grid
@@ -173,10 +186,6 @@ class TabledShares(ABC):
         curves, charged = [dict(curve) for curve, _ in found], max(charge for _, charge in found)
         worst = {order: max(curve[order] for curve in curves) for order in set.intersection(*map(set, curves))}
         return RenyiLoss(tuple(sorted(worst.items())), charged) if worst and charged < 1 else Disclosed()
-
-    def local_loss(self, sensitivity: Sensitivity) -> Loss:
-        """That of the reports themselves, if the shufflers kept them: nothing is promised."""
-        return Disclosed()
 
     def on_device(self) -> tuple[Tabled, ...]:
         """What a device adds to a report to each of the shufflers."""

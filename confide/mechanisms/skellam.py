@@ -29,6 +29,7 @@ from ..privacy.skellam import LEAST_RATE, skellam_loss
 from ..validation import Json
 from .noise import NoiseSource
 from .randomizer import Additive, bernstein_radius
+from .shares import NoiseShares
 
 CUT = 2.0**-100
 """The chance with which one share of one cell may be cut off."""
@@ -128,7 +129,7 @@ class SkellamShare(Additive):
 
 
 @dataclass(frozen=True)
-class SkellamShares:
+class SkellamShares(NoiseShares):
     """Shares for batches of several sizes, in each of which the honest ones add up to Skellam noise of variance 2 rate.
 
     rate: lambda, a whole number. honest: how many honest people a batch of each size has. width: cells of a report. A person is
@@ -153,25 +154,6 @@ class SkellamShares:
         """`skellam`."""
         return "skellam"
 
-    @property
-    def apart(self) -> bool:
-        """A person is in one of several batches, not in each."""
-        return len(self.honest) > 1
-
-    @property
-    def people(self) -> tuple[int, ...]:
-        """How many honest people are in the sums of each size."""
-        return self.honest
-
-    @property
-    def missing(self) -> float:
-        """0: everybody is in every sum, so that no crowd is smaller than stated."""
-        return 0.0
-
-    def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The privacy loss of the sums, which are all that anybody but the shufflers sees."""
-        return self.loss_among(self.honest, sensitivity)
-
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
         """The loss of the sums if so many people are honest, of each size, and add their shares."""
         variance = 2.0 * min(self.rate * each / counted for each, counted in zip(people, self.honest, strict=True))
@@ -179,10 +161,6 @@ class SkellamShares:
             return Disclosed()
         cut = cut_off(self.honest, self.width)
         return skellam_loss(variance, sensitivity.l1 / self.grid, sensitivity.l2 / self.grid, cut)
-
-    def local_loss(self, sensitivity: Sensitivity) -> Loss:
-        """That of the reports themselves, if the shufflers kept them: nothing is hidden."""
-        return Disclosed()
 
     def describe(self) -> dict[str, Json]:
         """Name, rate, honest people and grid; a list of them for several sizes."""
