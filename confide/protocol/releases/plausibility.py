@@ -22,6 +22,7 @@ as a person could have lived it, is a person who lived it.
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,29 @@ def implausible_rows(people: NDArray[Any], expected: NDArray[Any], failure: floa
         return ""
     seen = f"{int(people[worst]):,} of {int(many):,} reports so far are about row {worst}"
     return f"{seen}, and {expected[worst]:,.0f} of those of honest devices"
+
+
+def excess(people: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
+    """(rows,) how many standard deviations more reports are about each row than on average; 0 where fewer are.
+
+    The signed root of twice the log likelihood ratio, sqrt(2 n KL): of honest sums about a standard normal law, at small numbers
+    too, where (x - mean)/sd is not.
+    """
+    many = max(float(people.sum()), 1.0)
+    return np.where(people > expected, np.sqrt(2 * many * divergence(people / many, expected / many)), 0.0)
+
+
+def doubtful_rows(people: NDArray[Any], expected: NDArray[Any], failure: float) -> str:
+    """A sentence about the row that most more reports are about than on average, if honest sums show as much with probability
+    `failure`, about, or less; else empty. For what costs little where it is wrong: nothing is proved of its rate."""
+    if len(people) == 1:
+        return ""
+    beyond = excess(people, expected)
+    worst = int(beyond.argmax())
+    if beyond[worst] <= NormalDist().inv_cdf(1 - failure / len(people)):
+        return ""
+    seen = f"{int(people[worst]):,} of {int(people.sum()):,} reports so far are about row {worst}"
+    return f"{seen}, which is {beyond[worst]:.1f} standard deviations more than the {expected[worst]:,.0f} on average"
 
 
 def _amounts(design: Design, total: Sum, failure: float) -> str:

@@ -236,30 +236,38 @@ class RoundCloser(threading.Thread):
         state, total, policy, expected, release, question = self._child.ask(
             "learn", round_data.state, round_data.before, groups
         )
-        policy = self._safe(newest, round_data, policy)
+        policy, question = self._safe(newest, round_data, (policy, question))
         head = self._signed(newest, policy, release, round_data.people, question)
         self._open(Opening(head, policy, state, total, release, expected, question))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
 
-    def _safe(self, newest: SignedHead, round_data: RoundData, learned: bytes) -> bytes:
-        """The policy to publish: the learned one, unless this round or an earlier one raised an alarm. Then what the reports before
-        it taught stays: the policy that is published; or chance, where nothing before it is known to be sound.
+    def _safe(self, newest: SignedHead, round_data: RoundData, learned: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        """The policy to publish, and what to ask: the learned ones, unless this round or an earlier one raised an alarm, or this
+        one is in doubt. Then what the reports before it taught stays: the policy that is published; or, after an alarm, chance,
+        where nothing before it is known to be sound.
 
         Sums are of everybody so far, so that what was learned after an alarm is never trusted again: a successor begins anew.
         """
         number = newest.head.round
-        kept = self._store.policy(newest.head.policy)
+        kept, asked = self._store.policy(newest.head.policy), newest.head.question
         assert kept is not None
+        question = learned[1] if asked is None else self._store.question(asked)
+        assert question is not None
         if self._store.alarm() is not None:
-            return kept
+            return kept, question
         alarm = self._source.alarm(number, round_data.groups)
         if alarm is None:
             return learned
+        details = {"details": {"round": number, "text": alarm.text}}
+        if not alarm.raised:
+            LOG.warning("policy waits", extra=details)
+            return kept, question
         self._store.raise_alarm(number, alarm.text)
-        LOG.error("alarm", extra={"details": {"round": number, "text": alarm.text}})
+        LOG.error("alarm", extra=details)
         spec = self._store.contract.design.question.spec
-        return kept if alarm.sound else policies.to_bytes([Policy.uniform(spec.horizon, spec.states, spec.actions)])
+        chance = policies.to_bytes([Policy.uniform(spec.horizon, spec.states, spec.actions)])
+        return (kept if alarm.sound else chance), question
 
     def _open(self, opening: Opening) -> None:
         if self._store.open(opening):

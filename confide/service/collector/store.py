@@ -300,6 +300,18 @@ class CollectorStore:
         with self.writing() as connection:
             connection.execute(delete(service).where(service.c.name == f"rows {number - 2}"))
 
+    def trust_rows(self, people: NDArray[np.generic], expected: NDArray[np.generic]) -> None:
+        """Store the same up to the last round in which nothing was remarkable: the published policy was learned then."""
+        self._keep_value("trusted rows", np.stack([people, expected]).astype("<f8").tobytes())
+
+    def trusted_rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """What `trust_rows` stored; None where there was no such round."""
+        raw = self._value("trusted rows")
+        if raw is None:
+            return None
+        people, expected = np.frombuffer(raw, dtype="<f8").reshape(2, -1)
+        return people, expected
+
     def raise_alarm(self, number: int, sentence: str) -> None:
         """Store that a round holds what honest devices cannot have sent; the first alarm stays."""
         if self.alarm() is None:

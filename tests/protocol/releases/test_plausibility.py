@@ -15,7 +15,7 @@ from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import Guarantee, Schedule
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.releases.plausibility import divergence, implausible
+from confide.protocol.releases.plausibility import divergence, doubtful_rows, excess, implausible
 from confide.protocol.releases.report import limits
 from confide.protocol.releases.sums import Sum
 from confide.protocol.trusts.mixing import Mixing
@@ -68,6 +68,23 @@ def test_the_divergence_by_hand() -> None:
     assert divergence(0.0, 0.25) == pytest.approx(-math.log(0.75))
     assert divergence(1.0, 0.25) == pytest.approx(math.log(4))
     assert divergence(0.25, 0.25) == 0.0
+
+
+def test_excess_by_hand_and_doubts_at_about_their_rate() -> None:
+    """400 of 2,000 where 333 are expected: sqrt(2 n KL) is 3.9; a row with fewer has none."""
+    expected = np.full(6, 2000 / 6)
+    people = np.array([400.0, 320, 320, 320, 320, 320])
+    share = 0.2 * math.log(0.2 * 6) + 0.8 * math.log(0.8 / (5 / 6))
+    assert (
+        excess(people, expected)[0] == pytest.approx(math.sqrt(4000 * share)) and not excess(people, expected)[1:].any()
+    )
+    assert "row 0" in doubtful_rows(people, expected, 0.02) and not doubtful_rows(np.array([7.0]), np.array([5.0]), 0.5)
+    rng, looks = np.random.default_rng(0), 4000
+    for rows, many in ((6, 2000), (200, 300)):
+        expected = np.full(rows, many / rows)
+        drawn = rng.multinomial(many, np.full(rows, 1 / rows), size=looks)
+        rate = np.mean([bool(doubtful_rows(one, expected, 0.02)) for one in drawn])
+        assert 0.005 < rate < 0.05, "a fixed seed; 0.02 is meant, about"
 
 
 COUNTED = ["laplace", "gaussian", "randomised-response", "per-step", "shuffled-bits", "shuffled-step", "budgeted"]

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from confide.mdp import Spec, policies
-from confide.privacy import Joint, Shuffle
+from confide.privacy import Joint, Local, Schedule, Shuffle
 from confide.protocol.design import Design
-from confide.protocol.releases import Sum
+from confide.protocol.releases import Report, Sum
+from confide.protocol.releases.plausibility import excess
+from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.founding import make_service
+from confide.service.collector.intake import Intake
 from confide.service.collector.sources import IntermediaryClient
 from confide.service.collector.store import CollectorStore, Group
-from tests.service.collector.services import Service, folder_of, running
+from confide.service.contract import Letter
+from confide.service.contract.heads import Head
+from tests.service.collector.services import Lessons, Service, folder_of, running
 from tests.service.contract.example import contract, design, letter
 
-PEOPLE = 600
+PEOPLE, PAIR = 600, 3
 
 
 def count(service: Service, start: int, hostile: bool) -> None:
@@ -62,6 +68,108 @@ def test_sound_rounds_raise_none(tmp_path: Path) -> None:
             count(service, number * PEOPLE, hostile=False)
             service.until_round(number + 2)
         assert service.collector.store.alarm() is None and "confide_alarm 0.0" in service.get("/metrics")[1].decode()
+
+
+class Pairs:
+    """A service that asks about six pairs, without a network; a round of reports is as far from its law as a test says."""
+
+    def __init__(self, place: Path, rounds: int) -> None:
+        people = rounds * PEOPLE
+        folder = make_service(
+            place / "tea",
+            Spec(3, 2, 4),
+            Local(2.0),
+            people,
+            mechanism="asked-k-ary",
+            schedule=Schedule.batches(people, rounds),
+        )
+        self.contract = folder.contract()
+        self.store = CollectorStore(folder.database, self.contract)
+        self.store.prepare()
+        publisher = Publisher(self.store, folder)
+        self.closer = RoundCloser(self.store, publisher, folder.key(self.contract), lambda seconds: None)
+        self.closer._child = Lessons(self.contract)  # type: ignore[assignment]
+        self.intake = Intake(self.contract, publisher.question_digests)
+        self.people, self.expected = np.zeros(6), np.zeros(6)
+        self.closer.step()
+
+    def head(self) -> Head:
+        signed = self.store.newest()
+        assert signed is not None
+        return signed.head
+
+    def play(self, beyond: float) -> tuple[str, str | None]:
+        """A round after which the pair has so many standard deviations too many reports; the policy and question after it."""
+        number, family = self.head().round, self.contract.design.question
+        digest = self.head().question
+        assert digest is not None
+        law = family.from_bytes_of_member(self.store.question(digest)).law
+        self.expected += PEOPLE * law / law.sum()
+        total = self.expected.sum()
+        wanted = (
+            bisect_right(range(PEOPLE // 2), beyond, key=lambda more: excess(self._with(more), self.expected)[PAIR]) - 1
+        )
+        rows = (self._with(wanted) - self.people).astype(int)
+        self.people += rows
+        assert self.people.sum() == total and rows.min() >= 0
+        bodies = []
+        for row in np.repeat(np.arange(6), rows):
+            cells = np.eye(family.width, dtype=np.int64)[len(bodies) % family.width]
+            report = Report(self.contract.design.digest, family.digest, cells, int(row)).to_bytes(self.contract.design)
+            identity = (number * PEOPLE + len(bodies)).to_bytes(16)
+            bodies.append(Letter(identity, self.contract.digest, number, report).to_bytes())
+        self.store.count([self.intake.read(body, number) for body in bodies])
+        self.closer.step()
+        assert self.head().round == number + 1
+        return self.head().policy, self.head().question
+
+    def _with(self, more: int) -> np.ndarray:
+        """Everybody so far, of whom so many came in this round to the pair, and the others nearly as they should."""
+        others = np.arange(6) != PAIR
+        whole, left = self.people.copy(), PEOPLE - more
+        whole[PAIR] += more
+        for _ in range(left):
+            whole[np.argmin(np.where(others, whole - self.expected, np.inf))] += 1
+        return whole
+
+    def by_chance(self) -> bool:
+        """Whether people act at random."""
+        raw = self.store.policy(self.head().policy)
+        assert raw is not None
+        return all(
+            np.allclose(one.probabilities, 0.5) for one in policies.from_bytes(raw, self.contract.design.question.spec)
+        )
+
+
+def test_what_a_doubtful_round_taught_waits_until_the_doubt_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = Pairs(tmp_path, 4)
+    first = service.play(0.0)
+    assert service.play(3.3) == first and "policy waits" in caplog.text and service.store.alarm() is None
+    learned = service.play(0.5)
+    assert learned[1] != first[1] and service.store.alarm() is None
+    service.play(3.3)
+    assert service.head().ended and service.head().question != learned[1], "after the last round nothing waits"
+
+
+def test_a_doubt_that_grows_is_an_alarm_and_nothing_learned_meanwhile_is_published(tmp_path: Path) -> None:
+    service = Pairs(tmp_path, 4)
+    begun = (service.head().policy, service.head().question)
+    assert service.play(3.3) == begun and service.store.alarm() is None
+    service.play(6.5)
+    raised = service.store.alarm()
+    assert raised is not None and raised[0] == 2 and service.by_chance() and service.head().question == begun[1]
+
+
+@pytest.mark.parametrize("before", [0.0, 1.8])
+def test_after_an_alarm_the_policy_stays_if_its_pair_was_unremarkable_when_that_was_learned(
+    tmp_path: Path, before: float
+) -> None:
+    service = Pairs(tmp_path, 4)
+    policy, _ = service.play(before)
+    assert service.play(5.1)[0] == (policy if before == 0.0 else service.head().policy)
+    assert service.store.alarm() is not None and service.by_chance() == (before > 0)
 
 
 def extreme(many: int, made: Design) -> bytes:
