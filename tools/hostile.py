@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from confide.protocol.kinds.counts import TRANSITIONS
 from confide.protocol.kinds.question import asked_by
 from confide.protocol.releases import Sum
 from confide.protocol.releases.report import Report, limits
-from confide.service.collector.alarms import FALSE_ALARMS
+from confide.service.collector.alarms import DOUBTS, FALSE_ALARMS
 from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.founding import make_service
 from confide.service.collector.intake import Intake
@@ -57,8 +58,8 @@ from tools.hostile_running import (
 WORLD, HORIZON, EPSILON = "riverswim/3", 6, 2.0
 PEOPLE, ROUNDS = 20_000, 10
 SCRIPTED, GROUP, THREADS, ASKED = 10_000, 500, 100, 200
-SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
-"""Of token holders, whose lies are ones that a person could have lived."""
+SHARES, EPSILONS = (0.0, 0.02, 0.05, 0.1, 0.2), (0.5, 1.0, 2.0, 4.0)
+"""Of token holders, whose lies are ones that a person could have lived; and the local guarantee under which they lie."""
 
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "service" / "hostile.md"
@@ -70,9 +71,11 @@ says otherwise. An extreme report names one pair and says that it is paid; hones
 sums show it. Where whole episodes are counted (Laplace, Gaussian), it claims as much of one pair as a report can hold; to a
 shuffler, in batches as large as a round, it sends all bits as ones.
 A curator is handed episodes, and takes those that can be lived. A service without hostile users ever raises an alarm with
-probability {FALSE_ALARMS:g} at most. The second table is
-about token holders who draw their pair as they should, and lie as a person could have lived: no test of sums can see them, and
-what they can do depends on how many they are.
+probability {FALSE_ALARMS:g} at most. One of 10 % is seen when its first round closes. Fewer may need another round to be told
+from chance: until then what was learned waits, as it does in about {DOUBTS:.0%} of the rounds of a service without hostile users.
+The second table is about token holders who draw their pair as they should, and lie as a person could have lived: no test of sums
+can see them, and what they can do depends on how many they are and on epsilon: noise hides a person, and whatever she says
+weighs more, the more noise there is. One service for each share and epsilon.
 
 """
 
@@ -112,11 +115,19 @@ class Trial:
     Nobody shows a token here: each of these people would have one, and alarms see none of them.
     """
 
-    def __init__(self, place: Path, people: int = PEOPLE, seed: int = 0, noise: str = "asked") -> None:
+    def __init__(
+        self,
+        place: Path,
+        people: int = PEOPLE,
+        seed: int = 0,
+        noise: str = "asked",
+        epsilon: float = EPSILON,
+    ) -> None:
         world = make(WORLD, HORIZON)
         assert world.model is not None
         self.model, self.rng = world.model, np.random.default_rng(seed)
         promise, choices = NOISES[noise]
+        promise = replace(promise, epsilon=epsilon)
         if promise.trust == LOCAL:
             choices = {**choices, "schedule": Schedule.batches(people, ROUNDS)}
         self.folder = make_service(place / "tea", spec=world.spec, promise=promise, people=people, **choices)
@@ -204,8 +215,9 @@ def extreme(design: Any, row: int) -> Callable[[Any], Report]:
     return report
 
 
-def hostile_reports(share: float, within: int, seed: int = 0, noise: str = "asked") -> TriedAttack:
-    """The extreme attack of a share of token holders, from the first round on. within: rounds in which it must be seen."""
+def hostile_reports(share: float, within: int | None, seed: int = 0, noise: str = "asked") -> TriedAttack:
+    """The extreme attack of a share of token holders, from the first round on. within: rounds in which it must be seen; None if
+    it is enough that the policy is worth no less than acting at random."""
     with tempfile.TemporaryDirectory() as place:
         trial = Trial(Path(place), seed=seed, noise=noise)
         try:
@@ -218,7 +230,8 @@ def hostile_reports(share: float, within: int, seed: int = 0, noise: str = "aske
         finally:
             trial.close()
     when = "no alarm" if raised is None else f"alarm in round {raised[0]}"
-    held = raised is not None and raised[0] <= within and value >= chance - 1e-9
+    seen = within is None or (raised is not None and raised[0] <= within)
+    held = seen and value >= chance - 1e-9
     return TriedAttack(
         f"{share:.0%} of token holders send extreme reports" + ("" if noise == "asked" else f" ({noise})"),
         held,
@@ -246,11 +259,11 @@ def late_attack(share: float, seed: int = 2) -> TriedAttack:
     return TriedAttack(f"{share:.0%} begin to send extreme reports in round 4", held, figure)
 
 
-def lies(share: float, seed: int = 0) -> dict[str, Any]:
+def lies(share: float, epsilon: float = EPSILON, seed: int = 0) -> dict[str, Any]:
     """What a share of token holders can do who draw their pair as they should, and lie as a person could have lived: that drifting
     is paid, and nothing else is. No test of sums can see it."""
     with tempfile.TemporaryDirectory() as place:
-        trial = Trial(Path(place), seed=seed)
+        trial = Trial(Path(place), seed=seed, epsilon=epsilon)
         design, spec = trial.contract.design, trial.model.spec
         try:
 
@@ -268,7 +281,7 @@ def lies(share: float, seed: int = 0) -> dict[str, Any]:
             chance = policy_value(trial.model, Policy.uniform(spec.horizon, spec.states, spec.actions))
         finally:
             trial.close()
-    return {"share": share, "epsilon": EPSILON, "alarm": raised is not None, "value": value, "at_random": chance}
+    return {"share": share, "epsilon": epsilon, "alarm": raised is not None, "value": value, "at_random": chance}
 
 
 def honest_reports(seed: int = 1, noise: str = "asked") -> TriedAttack:
@@ -386,7 +399,7 @@ def attacks() -> list[Callable[[], TriedAttack]]:
     return [
         one_client_everybody,
         isolated,
-        lambda: hostile_reports(0.05, 3),
+        lambda: hostile_reports(0.05, None),
         lambda: hostile_reports(0.10, 1),
         lambda: late_attack(0.10),
         honest_reports,
@@ -404,10 +417,15 @@ def tables(rows: list[TriedAttack], seen: list[dict[str, Any]]) -> str:
     """Both tables, in Markdown."""
     lines = ["| attack | held | seen |", "|---|---|---|"]
     lines += [f"| {row.name} | {'yes' if row.held else 'no'} | {row.figure} |" for row in rows]
-    lines += ["", "| share that lies plausibly | alarm | value of the last policy | at random |", "|---|---|---|---|"]
-    for one in seen:
-        alarm = "yes" if one["alarm"] else "no"
-        lines.append(f"| {one['share']:.0%} | {alarm} | {one['value']:.3f} | {one['at_random']:.3f} |")
+    told = {(one["share"], one["epsilon"]): one for one in seen}
+    chance = " and ".join(sorted({f"{one['at_random']:.3f}" for one in seen}))
+    heads = "".join(f" at epsilon {epsilon:g} |" for epsilon in EPSILONS)
+    lines += ["", f"Value of the last policy; acting at random is worth {chance}.", ""]
+    lines += [f"| share that lies plausibly |{heads}", "|---" * (len(EPSILONS) + 1) + "|"]
+    for share in SHARES:
+        row = [told[share, epsilon] for epsilon in EPSILONS]
+        cells = "".join(f" {one['value']:.3f}{' (alarm)' if one['alarm'] else ''} |" for one in row)
+        lines.append(f"| {share:.0%} |{cells}")
     return "\n".join(lines) + "\n"
 
 
@@ -422,7 +440,7 @@ def main() -> int:
         row = attack()
         rows.append(row)
         print(f"{'held' if row.held else 'BROKEN':7} {row.name}: {row.figure}", file=sys.stderr)
-    seen = [lies(share) for share in SHARES]
+    seen = [lies(share, epsilon) for share in SHARES for epsilon in EPSILONS]
     text = tables(rows, seen)
     if given.json:
         print(json.dumps({"rows": [row._asdict() for row in rows], "lies": seen}))
