@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -220,7 +221,7 @@ def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.service
-@pytest.mark.parametrize("trust", ["local", "joint"])
+@pytest.mark.parametrize("trust", ["local", "joint", "shuffle"])
 def test_one_command_serves_with_tokens_and_nothing_links_issue_and_use(tmp_path: Path, trust: str) -> None:
     """`serve` starts the issuer beside the folder; then every file and log line of both sides is read."""
     from confide.lab.staging.admission import Applicant, make_admitting
@@ -229,10 +230,12 @@ def test_one_command_serves_with_tokens_and_nothing_links_issue_and_use(tmp_path
     from confide.privacy import Guarantee, Schedule
     from confide.service.device import token_client
 
-    promise = Guarantee("local", 4.0) if trust == "local" else Guarantee("joint", 1.0, 1e-6)
+    promise = Guarantee(trust, 4.0) if trust == "local" else Guarantee(trust, 2.0, 1e-6)
     times = {} if trust == "local" else {"window": 2.0, "between": {"publication": 0.5, "deadline": 2.0}}
-    choices = {"people": 40, "schedule": Schedule.batches(40, 2), **times}
-    folder = make_admitting(tmp_path / "tea", spec=Spec(3, 2, 6), promise=promise, **choices)
+    batches = (
+        {"batch": 20, "people": 200} if trust == "shuffle" else {"schedule": Schedule.batches(40, 2), "people": 40}
+    )
+    folder = make_admitting(tmp_path / "tea", spec=Spec(3, 2, 6), promise=promise, **batches, **times)
     issuer = folder.issuer_path
     asked: list[tuple[bytes, bytes]] = []
     plain = token_client.TokenClient.token
@@ -242,15 +245,19 @@ def test_one_command_serves_with_tokens_and_nothing_links_issue_and_use(tmp_path
         asked.append((request.blinded(self._contract.tokens), token))
         return token
 
-    process = Process(folder.path).start(240.0)
-    try:
+    with contextlib.ExitStack() as held:
+        processes, options = [], ()
+        if trust == "shuffle":
+            processes.append(Process(folder.path, command="shuffle").start(240.0))
+            held.callback(processes[0].stop)
+            options = ("--shuffler", processes[0].url)
+        processes.append(Process(folder.path, options=options).start(240.0))
+        held.callback(processes[-1].stop)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(token_client.TokenClient, "token", heard)
-            visits = visit(process.url, WORLD, 6, credential=Applicant(issuer))
+            visits = visit(processes[-1].url, WORLD, 6, credential=Applicant(issuer))
         assert visits.as_json()["counted"] == 6
-        log = process.log_text().encode()
-    finally:
-        process.stop()
+        log = b"".join(process.log_text().encode() for process in processes)
     assert len(asked) == 6
     used = b"".join(file.read_bytes() for file in folder.path.rglob("*") if file.is_file())
     issued = b"".join(file.read_bytes() for file in issuer.rglob("*") if file.is_file())
