@@ -5,6 +5,7 @@ from __future__ import annotations
 from .planted import Mutant
 
 COLLECTED, TICKETS = "tests/service/collector/test_tokens.py", "tests/service/intermediary/test_ticket_tokens.py"
+ALARMS = "tests/service/collector/test_alarms.py"
 SUMS = "tests/protocol/releases/test_plausibility.py"
 WHO = "The noise is as certified: who may take part is not what is drawn."
 
@@ -23,6 +24,30 @@ MUTANTS = (
         "return len(token) == TOKEN_BYTES and self.key.verifies(self.signed(nonce), signature)",
         "return len(token) == TOKEN_BYTES",
         (f"{COLLECTED}::test_without_a_token_nothing_is_counted",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "a token is good for any number of ids",
+        "service/collector/store.py",
+        " and arrival.token.startswith(arrival.id)",
+        "",
+        (f"{COLLECTED}::test_of_a_group_those_with_tokens_are_counted_and_each_is_answered_in_its_place",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "what a doubtful round taught is published at once",
+        "service/collector/alarms.py",
+        "    if doubt:",
+        "    if doubt and not rounds:",
+        (f"{ALARMS}::test_what_a_doubtful_round_taught_waits_until_the_doubt_is_gone",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "after an alarm what is published is trusted always",
+        "service/collector/alarms.py",
+        "return trusted is not None and excess",
+        "return trusted is not None or excess",
+        (f"{ALARMS}::test_after_an_alarm_the_policy_stays_if_its_pair_was_unremarkable_when_that_was_learned",),
         unseen=WHO,
     ),
     Mutant(
@@ -54,7 +79,7 @@ MUTANTS = (
         "service/collector/sources.py",
         "if not contract.design.devices:",
         "if contract.intermediary is not None:",
-        ("tests/service/collector/test_alarms.py::test_a_shuffled_batch_is_judged_by_its_sum",),
+        (f"{ALARMS}::test_a_shuffled_batch_is_judged_by_its_sum",),
         unseen=WHO,
     ),
 )

@@ -134,8 +134,8 @@ def _write_heads(folder: Folder, contract: Contract, database: str | None) -> di
 def restore(copy: Folder, folder: Folder, database: str | None = None, seen: str | None = None) -> dict[str, Json]:
     """Put a backup in the place of a service's folder, if nothing that was published is missing in it.
 
-    seen: the address of a witness, or of a collector that still serves, whose current head must not be ahead. What was in the
-    folder is kept beside it.
+    seen: the address of a witness, or its folder, or the address of a collector that still serves, whose current head must not be
+    ahead. What was in the folder is kept beside it.
     """
     from ..lab.staging.checking import check_folder
 
@@ -180,11 +180,16 @@ def _head(folder: Folder, contract: Contract) -> SignedHead | None:
         return None
 
 
-def _shown(url: str, contract: Contract) -> SignedHead:
+def _shown(seen: str, contract: Contract) -> SignedHead:
+    """The last head that a witness or a collector shows: at its address, or in its folder."""
+    for place in (Path(seen), Path(seen, contract.digest.hex())):
+        current = place / "v1" / "rounds" / "current"
+        if current.is_file():
+            return SignedHead.from_json(current.read_bytes(), contract.key)
     from ..service.device.chain import fetched
     from ..service.device.transport import Transport
 
-    return SignedHead.from_json(fetched(Transport(url), "/v1/rounds/current"), contract.key)
+    return SignedHead.from_json(fetched(Transport(seen), "/v1/rounds/current"), contract.key)
 
 
 def _check_not_behind(number: int, other: SignedHead | None, where: str) -> None:

@@ -392,7 +392,8 @@ def backup(folder: str, target: str, database: str | None, as_json: bool) -> Non
 @click.argument("copy", metavar="BACKUP", type=click.Path(exists=True, file_okay=False))
 @click.argument("folder", type=click.Path())
 @click.option(
-    "--seen", help="A witness, or a collector that still serves: the backup must not be behind what it shows."
+    "--seen",
+    help="A witness (its address or folder), or a collector that still serves: the backup must not be behind what it shows.",
 )
 @_DATABASE
 @_JSON

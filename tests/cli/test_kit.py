@@ -14,7 +14,7 @@ import pytest
 from confide import cli
 from confide.cli import kit
 from confide.lab.staging.admission import make_admitting
-from confide.lab.staging.checking import check_folder
+from confide.lab.staging.checking import check_folder, check_url
 from confide.mdp import Spec
 from confide.privacy import Local, Schedule
 from confide.service.contract.folder import Folder
@@ -83,6 +83,12 @@ def test_a_backup_of_a_running_service_is_whole_and_an_older_one_is_not_restored
         assert "backup-behind" in refused(capsys, *seen) and not (tmp_path / "elsewhere").exists()
         again = run(capsys, "restore", str(tmp_path / "late"), str(tmp_path / "elsewhere"), "--seen", service.url)
         assert again["round"] == 3 and again["compared"] == service.url
+        witness = str(tmp_path / "seen")
+        check_url(service.url, witness)
+    seen = ("restore", str(tmp_path / "early"), str(tmp_path / "third"), "--seen")  # by the witness's folder too
+    for place in (witness, str(Path(witness, MADE.digest.hex()))):
+        assert "backup-behind" in refused(capsys, *seen, place) and not (tmp_path / "third").exists()
+    assert run(capsys, "restore", str(tmp_path / "late"), str(tmp_path / "third"), "--seen", witness)["round"] == 3
 
 
 def test_copies_that_a_round_came_between_are_taken_again(
