@@ -33,7 +33,7 @@ horizon = {HORIZON}
 fixed_length = true
 support = "possible.npy"
 
-[promise]
+[guarantee]
 rho = 0.5
 budget = 1.0
 

@@ -33,7 +33,7 @@ fixed_length = true
 [labels]
 states = ["1", "2", "3"]
 
-[promise]
+[guarantee]
 epsilon = 1.0
 delta = 1e-6
 budget = 0.1

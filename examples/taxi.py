@@ -33,7 +33,7 @@ horizon = {HORIZON}
 reward_range = [-10, 20]
 support = "possible.npy"
 
-[promise]
+[guarantee]
 rho = 1.0
 budget = 1.0
 

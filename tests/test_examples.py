@@ -326,7 +326,7 @@ def test_sepsis_is_treated_better_than_by_the_clinicians() -> None:
     command = [sys.executable, str(EXAMPLES / "icu_sepsis.py"), "1e6"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
     worth = float(printed.splitlines()[1].split()[1])
-    assert worth >= 0.765  # docs/offline.md tells why it is no longer 0.77
+    assert worth >= 0.765  # docs/research/offline.md tells why it is no longer 0.77
 
 
 def test_a_shop_is_answered_end_to_end() -> None:

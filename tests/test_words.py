@@ -1,4 +1,6 @@
-"""One word for one thing: a type's name means the same wherever it is defined; and tests pin no sentences."""
+"""One word for one thing: a type's name means the same wherever it is defined; pages and help texts have the field's words; tests
+pin no sentences.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,11 @@ import ast
 import re
 from collections import defaultdict
 from pathlib import Path
+
+import click
+
+from confide import cli
+from tests.test_guide import GUIDE
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("confide", "tools", "benchmarks")
@@ -53,6 +60,59 @@ def test_tests_do_not_give_the_packages_names_to_their_own_types() -> None:
     assert taken == {("Episode", "tests/analysis/fitting/logs.py")}, (
         "there an episode is rows of a log; give others a new name"
     )
+
+
+DIALECT = re.compile(
+    r"\b(whoever|nobody|anybody|everybody|somebody|so many|as it comes|in that very world|as now|machine alone|stands? out"
+    r"|stood out|luck|earned|worth|told|asked|answer(?:s|ed)?|questions?|letters?|parcels?|doors?|offices?|books?|crowds?|scouts?"
+    r"|promise[sd]?)\b",
+    flags=re.IGNORECASE,
+)
+"""How things were once called here: now user, guarantee, sampling error, return, value, statistic, submission."""
+WRITTEN = {"mutants.md", "verdicts.md", "hostile.md"}
+"""Pages that commands write beside the guide's."""
+
+
+def dialect(text: str) -> list[str]:
+    """Such words of a page, outside of what is quoted as code."""
+    for hidden in (r"^```.*?^```", r"^<!-- measured -->.*?^<!-- end -->"):
+        text = re.sub(hidden, "", text, flags=re.DOTALL | re.MULTILINE)
+    return DIALECT.findall(re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "", text)))
+
+
+def test_pages_have_the_words_of_the_field() -> None:
+    pages = [
+        *GUIDE,
+        *(ROOT / name for name in ("README.md", "SECURITY.md", "js/README.md", "docs/json.md", "docs/map.md")),
+    ]
+    found = {
+        str(page.relative_to(ROOT)): dialect(page.read_text("utf-8")) for page in pages if page.name not in WRITTEN
+    }
+    assert len(found) > 50 and {page: words for page, words in found.items() if words} == {}
+
+
+def helps(command: click.Command, name: str) -> dict[str, str]:
+    """What a command and those below it say of themselves and of their options."""
+    texts = [command.help, command.short_help, command.epilog]
+    texts += [option.help for option in command.params if isinstance(option, click.Option)]
+    found = {name: "\n".join(text for text in texts if text)}
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
+            found |= helps(below, f"{name} {word}")
+    return found
+
+
+def test_help_texts_have_the_words_of_the_field() -> None:
+    found = {name: dialect(text) for name, text in helps(cli.command, "confide").items()}
+    assert len(found) > 30 and {name: words for name, words in found.items() if words} == {}
+
+
+def test_dialect_is_seen_and_code_is_not() -> None:
+    assert dialect("Nobody is told what it is worth.") == ["Nobody", "told", "worth"]
+    assert dialect("The `promise` of\n```\nwhoever\n```\na [guarantee](letter.md).") == []
 
 
 def pinned(source: str) -> list[str]:

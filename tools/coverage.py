@@ -236,7 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader.add_argument("--families", action="store_true", help="worlds that are not tables, by people who judge")
     reader.add_argument("--people", type=int, nargs="*", default=[5000], help="with --families: in each log")
     reader.add_argument("--json", action="store_true", help="print one JSON object")
-    reader.add_argument("--write", action="store_true", help="put the rows into the tables of docs/offline.md")
+    reader.add_argument(
+        "--write", action="store_true", help="put the rows into the tables of docs/research/coverage.md"
+    )
     options = reader.parse_args(arguments)
     if options.families:
         fits = options.worlds * options.fits

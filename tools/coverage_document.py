@@ -1,4 +1,4 @@
-"""Rows of `./run coverage --write`, put into the tables of docs/offline.md: each where one of its name and people stands, or last.
+"""Rows of `./run coverage --write`, put into docs/research/coverage.md: each where one of its name and people stands, or last.
 
 A table begins after `<!-- coverage: COLUMNS -->`, whose number says which rows are its own, and ends with an empty line.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "offline.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "research" / "coverage.md"
 
 
 def written(rows: Sequence[Sequence[str]], document: Path = DOCUMENT) -> None:

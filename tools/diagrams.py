@@ -15,7 +15,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 RAW, LITTLE, PRIVATE, PUBLIC, NOISE = "#c62828", "#b26a00", "#2e7d32", "#5f6b76", "#1565c0"
 MARKS = {"raw": RAW, "little": LITTLE, "private": PRIVATE, "public": PUBLIC, "noise": NOISE}
 FILLS = {RAW: "#fdecea", LITTLE: "#fff3e0", PRIVATE: "#e8f5e9", PUBLIC: "#f3f5f7", NOISE: "#e3f2fd"}
-VERDICTS = FOLDER.parent / "verdicts.md"
+VERDICTS, COVERAGE = FOLDER.parent / "verdicts.md", FOLDER.parent / "research" / "coverage.md"
 LINE = 17
 """Pixels between two lines of text."""
 
@@ -386,7 +386,38 @@ def features() -> Picture:
     return picture
 
 
+def coverage() -> Picture:
+    """How often 95 % intervals of the gain held, a dot for each kind of log, from the table of the research log."""
+    text = COVERAGE.read_text(encoding="utf-8").partition("<!-- coverage: 10 -->\n\n")[2].partition("\n\n")[0]
+    head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
+    column, users = head.index("gain"), head.index("people")
+    rows = [(float(row[column]), int(row[users].replace(",", ""))) for row in lines]
+    picture = Picture(820, 300, "How often 95 % intervals of the gain held")
+    left, right, top, bottom, low = 60.0, 800.0, 40.0, 230.0, 90.0
+
+    def height(share: float) -> float:
+        return bottom - (max(share, low) - low) / (100 - low) * (bottom - top)
+
+    for share in (90, 95, 100):
+        colour, width = (RAW, 2) if share == 95 else ("#d5dadf", 1)
+        line = f"M{left:g} {height(share):g}H{right:g}"
+        picture.parts.append(f'<path d="{line}" stroke="{colour}" stroke-width="{width}"/>')
+        picture.words((left - 8, height(share)), f"{share} %", anchor="end")
+    for place, (share, number) in enumerate(rows):
+        x = left + 12 + (right - left - 24) * place / (len(rows) - 1)
+        colour = NOISE if number < 1000 else PRIVATE
+        picture.parts.append(f'<circle cx="{x:.1f}" cy="{height(share):.1f}" r="4.5" fill="{colour}" opacity="0.7"/>')
+    picture.words(
+        (430, 20), "share of fits whose 95 % interval held the true gain: a dot for each kind of log", bold=True
+    )
+    picture.words((250, 262), "blue: 300 users", NOISE)
+    picture.words((430, 262), "green: 4,000 users or more", PRIVATE)
+    picture.words((640, 262), "red line: what is stated", RAW)
+    return picture
+
+
 PICTURES = {
+    "coverage": coverage,
     "statistics": statistics,
     "simulation": simulation,
     "features": features,

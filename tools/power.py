@@ -1,4 +1,4 @@
-"""Whether the gain that a fit says would have been found with 80 % chance is: `python -m tools.power`; --write for docs/offline.md.
+"""Whether the gain that a fit says would have been found with 80 % chance is: `python -m tools.power`; --write.
 
 In a named world the differences between the actions of a state are scaled until the best policy's gain over current practice is
 the stated one, half of it, or half as much again. Current practice earns the same in all of these worlds. Then people are logged
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The whole table."""
     reader = argparse.ArgumentParser(prog="python -m tools.power", description="Whether stated gains are found.")
     reader.add_argument("--fits", type=int, default=FITS, help="at each gain")
-    reader.add_argument("--write", action="store_true", help="put the rows into the table of docs/offline.md")
+    reader.add_argument("--write", action="store_true", help="put the rows into the table of docs/research/coverage.md")
     options: Any = reader.parse_args(arguments)
     rows = []
     print(f"stated: found with {CHANCE:.0%} chance; then per cent found at {TIMES} times that", flush=True)

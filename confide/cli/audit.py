@@ -246,4 +246,4 @@ def _show(findings: list[Finding], epsilon: float, seed: int | None) -> None:
         if not finding.ok:
             note(f"{finding.name} gives away more than is certified. Its {finding.event} tells.")
         elif finding.lower_bound > epsilon:
-            note(f"{finding.name}, as printed, promises {epsilon:g} and truly gives {finding.certified_epsilon:g}.")
+            note(f"{finding.name}, as printed, claims {epsilon:g} and truly gives {finding.certified_epsilon:g}.")

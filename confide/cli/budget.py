@@ -78,6 +78,6 @@ def _of_fit_file(path: str, rho: float | None) -> tuple[str, float | None]:
     ledger = fit_file.options.get("ledger")
     if ledger is None and len(fit_file.sources) != 1:
         raise InvalidInput(
-            "fit-file-ledger-unsaid", f"{fit_file.path} names several sources and no ledger. Say ledger in [promise]."
+            "fit-file-ledger-unsaid", f"{fit_file.path} names several sources and no ledger. Say ledger in [guarantee]."
         )
     return (ledger or fit_file.sources[0]), rho

@@ -32,7 +32,7 @@ DECLARED = (
     ),
     click.option("--intercept", is_flag=True, help="Add a one to every state vector."),
     click.option("--columns", default="", metavar="ROLE=NAME,...", help="Columns that are not found by their name."),
-    click.option("--labels", type=click.Path(dir_okay=False), help="Public label book of states and actions."),
+    click.option("--labels", type=click.Path(dir_okay=False), help="Public list of labels of states and actions."),
     click.option("--edges", type=click.Path(dir_okay=False), help="Public bin edges for columns of numbers."),
     click.option("--support", type=click.Path(dir_okay=False), help="Public table (S, A, S) of possible transitions."),
     click.option("--allowed", type=click.Path(dir_okay=False), help="Public table (S, A) of allowed actions."),

@@ -50,10 +50,10 @@ def _online(folder: Path) -> None:
         (run.label, f"{run.summary()['mean']:,.0f}", f"{run.final_value.mean():.3f} of {run.optimal_value:.3f}")
         for run in runs
     ]
-    table(["promise", "regret", "value of the last policy"], rows)
+    table(["guarantee", "regret", "value of the last policy"], rows)
     picture = folder / "regret.png"
     regret_figure([(run.label, run.checkpoints, run.regret) for run in runs], str(picture), title="RiverSwim, 4 places")
-    click.echo(f"\nDrawn in {picture}. What was promised to every one of them, in the third run:\n")
+    click.echo(f"\nDrawn in {picture}. The guarantee for every one of them, in the third run:\n")
     click.echo(str(runs[2].certificate))
 
 

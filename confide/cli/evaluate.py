@@ -1,4 +1,4 @@
-"""`confide evaluate`: what a policy is worth, as the private release tells it, or exactly where the model is known."""
+"""`confide evaluate`: the value of a policy, from its private release, or exactly where the model is known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(policy: str, environment: str | None, own: str | None, as_json: bool) -> None:
-    """What the policy in the folder POLICY is worth: as its release tells it, or in a world whose model is known.
+    """The value of the policy in the folder POLICY: from its release, or exactly in an environment whose model is known.
 
     With --policy another policy is judged from the same release. Spends nothing.
     """
@@ -48,7 +48,7 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
     if worth["value"] is None:
         raise InvalidInput(
             "release-value-unknown",
-            "The release does not tell what this policy is worth. Evaluate it in a world: --env ADDRESS.",
+            "The release does not give the value of this policy. Evaluate it in an environment: --env ADDRESS.",
         )
     show_worth(worth, fit.certificate.guarantee)
 
@@ -80,7 +80,7 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
         emit(result)
         return
     worth, most = plain_number(value, digits=6), plain_number(best, digits=6)
-    click.echo(f"worth {worth} in {world.address}, where the best policy is worth {most}")
+    click.echo(f"value {worth} in {world.address}, where the best policy has the value {most}")
     if result["lower"] is not None:
         click.echo(f"the fit said: at least {plain_number(result['lower'], digits=6)}")
 
@@ -94,7 +94,7 @@ def _with_people(world: Any, table: Any) -> Any:
     if not table.complete:
         raise InvalidInput(
             "evaluate-practice-unknown",
-            f"The policy says to go on as now, and what people do in {world.address} is not known. Fit or refit with "
+            f"The policy recommends no change, and what users do in {world.address} is not known. Fit or refit with "
             "--alone to evaluate what a machine would play.",
         )
     return table

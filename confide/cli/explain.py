@@ -1,4 +1,4 @@
-"""`confide explain`: where a policy leaves current practice, and what that is worth."""
+"""`confide explain`: where a policy leaves current practice, and the value of that."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def command(policy: str, most: int, as_json: bool) -> None:
                 rests,
             )
         )
-    worth_head = f"alone worth, {each(noun(fit.certificate.guarantee))}"
+    worth_head = f"alone adds, {each(noun(fit.certificate.guarantee))}"
     table(("in", "do", "now mostly", "at steps", worth_head, "rests on counted steps"), rows)
     click.echo(
         "Each gain is that of one difference alone, with a 95% interval; they do not add up. Counts are private."

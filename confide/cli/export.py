@@ -20,7 +20,7 @@ FORMS = ("csv", "json", "sql", "npz")
 def command(policy: str, form: str | None, out: str | None) -> None:
     """The policy in the folder POLICY as a table (csv), as JSON, as a CASE expression (sql), or as arrays of numpy (npz).
 
-    In Python `confide.load(POLICY).predict(table)` answers for many people at once.
+    In Python `confide.load(POLICY).predict(table)` takes many users at once.
     """
     from ..analysis.results import exports
     from ..analysis.results.fit import TABLE, Fit

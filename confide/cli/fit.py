@@ -28,7 +28,7 @@ EXAMPLES = """
 Examples:
   confide budget trajectories.parquet --rho 1
   confide fit trajectories.parquet --states 716 --actions 25 --horizon 20 --rho 0.5 --support possible.npz --out policy/
-  confide fit 'visits/*.csv' --ledger visits.ledger.json --labels book.json --horizon 12 --epsilon 1 --check
+  confide fit 'visits/*.csv' --ledger visits.ledger.json --labels labels.json --horizon 12 --epsilon 1 --check
   confide fit "duckdb:SELECT * FROM 'log.parquet' ORDER BY user, step" --ledger log.ledger.json ...
 """
 
@@ -159,7 +159,7 @@ def _require(arguments: dict[str, Any], only_check: bool) -> None:
     _require_horizon(arguments)
     if arguments["epsilon"] is None and arguments["rho"] is None:
         raise InvalidInput(
-            "fit-guarantee-missing", "A fit needs a promise. Give --rho, or --epsilon with or without --delta."
+            "fit-guarantee-missing", "A fit needs a guarantee. Give --rho, or --epsilon with or without --delta."
         )
     if arguments["out"] is None and not only_check:
         raise InvalidInput(
@@ -265,18 +265,18 @@ def _show_check(checked: Check, as_json: bool) -> int:
             }
         )
         return 2 if checked.problems else 0
-    click.echo(f"promise  {checked.guarantee}; hides {checked.guarantee.unit}")
+    click.echo(f"guarantee  {checked.guarantee}; hides {checked.guarantee.unit}")
     remaining = "no budget is set" if checked.left is None else f"{checked.left:g} is left"
-    click.echo(f"costs    rho = {checked.cost:g} of its ledger, where {remaining}")
-    click.echo(f"noise    standard deviation {plain_number(checked.noise, digits=4)} in {checked.noise_in}")
+    click.echo(f"costs      rho = {checked.cost:g} of its ledger, where {remaining}")
+    click.echo(f"noise      standard deviation {plain_number(checked.noise, digits=4)} in {checked.noise_in}")
     unit = plural(noun(checked.guarantee))
-    click.echo(f"{unit:<8} {checked.users:,} (public: neighbouring data sets have equally many)")
+    click.echo(f"{unit:<10} {checked.users:,} (public: neighbouring data sets have equally many)")
     if checked.judge:
-        click.echo(f"judges   {checked.judge:.0%} of them, who are not counted")
+        click.echo(f"judges     {checked.judge:.0%} of them, who are not counted")
     if checked.needed is not None:
-        enough = "" if checked.users >= checked.needed else ", so most of the policy will be to go on as now"
-        click.echo(f"needed   {checked.needed:,.0f} {unit} until the average pair stands out from the noise{enough}")
+        enough = "" if checked.users >= checked.needed else ", so most of the policy will recommend no change"
+        click.echo(f"needed     {checked.needed:,.0f} {unit} until the average pair exceeds the noise{enough}")
     for problem in checked.problems:
-        click.echo(f"wrong    {in_fit_file(problem.sentence, click.get_current_context().params.get('data', ()))}")
+        click.echo(f"wrong      {in_fit_file(problem.sentence, click.get_current_context().params.get('data', ()))}")
     click.echo("This fit would be refused." if checked.problems else "This fit would go ahead. Nothing was spent.")
     return 2 if checked.problems else 0

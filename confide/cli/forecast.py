@@ -77,7 +77,7 @@ def command(context: click.Context, /, fit_file: str | None, trust: str, as_json
     if epsilon is None and rho is None:
         raise InvalidInput(
             "forecast-guarantee-missing",
-            "A forecast needs a promise. Give --rho, or --epsilon with or without --delta.",
+            "A forecast needs a guarantee. Give --rho, or --epsilon with or without --delta.",
         )
     outlook = forecast(privacy=options.guarantee(trust, epsilon, delta, rho), **arguments)
     arguments.pop("people")
@@ -120,17 +120,17 @@ def _show(outlook: Forecast, prospects: list[Prospect]) -> None:
     noise = plain_number(outlook.noise, digits=4)
     click.echo(f"{outlook.guarantee}: {outlook.mechanism} noise of standard deviation {noise} in every count{at}")
     click.echo(
-        f"The average pair of state and action stands out from {_many(outlook.needed)} people on; with a public table of "
+        f"The average pair of state and action exceeds the noise from {_many(outlook.needed)} people on; with a public table of "
         f"possible transitions that leaves {outlook.next_states} next states, from {_many(outlook.needed_supported)}."
     )
     click.echo()
     heads = ("people", "visits of a pair", "error by chance", "with privacy", "and a public table")
     rows = [(f"{row.people:,}", row.visits, row.chance, row.private, row.supported) for row in outlook.rows]
     table(heads, rows)
-    click.echo("Errors: of what a pair's next state is worth, on a scale from 0 to 1. From 1 on nothing is known.")
+    click.echo("Errors: of the value of a pair's next state, on a scale from 0 to 1. From 1 on nothing is known.")
     click.echo()
     prospect_rows = [(str(row.promise), _many(row.needed), _many(row.needed_supported)) for row in prospects]
-    table(("under another promise", "people needed", "with a public table"), prospect_rows)
+    table(("under another guarantee", "people needed", "with a public table"), prospect_rows)
 
 
 def _sizes(context: click.Context, fit_file: str | None, arguments: dict[str, Any]) -> None:
@@ -178,12 +178,12 @@ def _draw(path: str, prospects: list[Prospect], unit: str) -> None:
     if not curves:
         raise InvalidInput(
             "forecast-nothing-to-draw",
-            "No number of people is enough under any of these promises. There is nothing to draw.",
+            "No number of people is enough under any of these guarantees. There is nothing to draw.",
         )
 
     def draw(width: int) -> str:
         return drawing.logarithms(
-            curves, f"{unit} (smaller is more private)", "people until the average pair stands out", width
+            curves, f"{unit} (smaller is more private)", "users until the average pair exceeds the noise", width
         )
 
     text = drawing.alone(draw(drawing.WIDE))

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 NUMBERS = ("epsilon", "delta", "rho", "bonus_scale", "local_epsilon")
 COUNTS = ("episodes", "horizon", "batch", "returns", "apart", "expected")
 WORDS = ("learner", "world", "trust", "calibration", "mechanism", "printing", "schedule", "model")
-PROMISE = "promise"
-COMPARABLE = (*WORDS, PROMISE, *NUMBERS, *COUNTS)
-HELP = f"Run a grid, resumed if --out holds part of it: {', '.join(COMPARABLE)}. A promise is joint:1:1e-6, local:2 or none."
+GUARANTEE = "guarantee"
+FORMER = {"promise": GUARANTEE}
+"""What can be compared, by names before 0.2.0."""
+COMPARABLE = (*WORDS, GUARANTEE, *NUMBERS, *COUNTS)
+HELP = f"Run a grid, resumed if --out holds part of it: {', '.join(COMPARABLE)}. A guarantee is joint:1:1e-6, local:2 or none."
 
 CHOICES = (
     "calibration",
@@ -72,7 +74,7 @@ def variants(compare: tuple[str, ...]) -> list[dict[str, Any]]:
     combinations: list[dict[str, Any]] = [{}]
     for text in compare:
         name, equals, values = text.partition("=")
-        name = name.replace("-", "_")
+        name = FORMER.get(name, name.replace("-", "_"))
         if not equals or name not in COMPARABLE:
             raise InvalidInput(
                 "compare-form", f"--compare takes NAME=A,B with NAME one of {', '.join(COMPARABLE)}. Got {text!r}."
@@ -96,8 +98,8 @@ def merged_arguments(arguments: dict[str, Any], variant: dict[str, Any]) -> dict
     changed = {**arguments, **variant}
     if "world" in changed:
         changed["environment"] = changed.pop("world")
-    if PROMISE in changed:
-        changed |= _promise(changed.pop(PROMISE))
+    if GUARANTEE in changed:
+        changed |= _promise(changed.pop(GUARANTEE))
     return changed
 
 
@@ -110,7 +112,7 @@ def _promise(text: str) -> dict[str, Any]:
             raise ValueError
     except ValueError:
         raise InvalidInput(
-            "compare-guarantee-form", f"--compare promise takes trust:epsilon:delta, as joint:1:1e-6. Got {text!r}."
+            "compare-guarantee-form", f"--compare guarantee takes trust:epsilon:delta, as joint:1:1e-6. Got {text!r}."
         ) from None
     return {"trust": trust, "epsilon": epsilon, "delta": delta, "rho": None}
 
@@ -208,7 +210,7 @@ def show_promises(runs: list[Run]) -> None:
         click.echo(str(runs[0].certificate))
         return
     table(
-        ["run", "what is promised", "what the paper claims", "kept by", "calibration"],
+        ["run", "true guarantee", "what the paper claims", "kept by", "calibration"],
         [_promise_row(run) for run in runs],
     )
 

@@ -15,15 +15,15 @@ from . import options
 @click.option(
     "--names", type=click.Path(exists=True, dir_okay=False), help="A list of names or invitations, one a line."
 )
-@click.option("--guests", is_flag=True, help="Admit anybody, any number of times: for trying it out only.")
+@click.option("--guests", is_flag=True, help="Admit anyone, any number of times: for trying it out only.")
 @options.database("postgresql://user@host/name; by default SQLite in FOLDER.")
 @click.option("--child", is_flag=True, hidden=True)
 def command(folder: str, names: str | None, guests: bool, database: str | None, child: bool, **listening: Any) -> None:
-    """Issue one token a person, signed blindly, until stopped.
+    """Issue one token per user, signed blindly, until stopped.
 
-    FOLDER is what `confide service new` made beside the service's. Who a person is says the application: it signs an assertion for
-    whoever is logged in, with the key in FOLDER/login.key; or --names lists what people show. Its operator must not be the
-    collector's: who has its key can be any number of people.
+    FOLDER is what `confide service new` made beside the service's. The application says who a user is: it signs an assertion for
+    the user who is logged in, with the key in FOLDER/login.key; or --names lists what users show. Its operator must not be the
+    collector's: one who has its key can be any number of users.
     """
     from functools import partial
 

@@ -301,5 +301,5 @@ def _role_keys(folder: Folder, role: str) -> Any:
     place = RoleFolder(folder.path, role)
     about = place.contract().intermediary
     if about is None or not key_file(folder.path, role).exists():
-        raise InvalidInput("role-not-here", f"{folder.path} holds no {role}.key. Ask whoever runs the {role}.")
+        raise InvalidInput("role-not-here", f"{folder.path} holds no {role}.key. Ask the operator of the {role}.")
     return place.keys(about)

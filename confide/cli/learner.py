@@ -130,15 +130,15 @@ def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> 
     if gain is not None and practice is not None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
         better = findings.get("recommended", gain["sure"])
-        verdict = "better than current practice" if better else "go on as now: not surely better"
+        verdict = "better than current practice" if better else "no change recommended: not surely better"
         click.echo(f"{verdict}: {more} {each(unit)}, from {low} to {high} ({findings['confidence']:.0%} interval)")
         click.echo(
-            f"worth {plain_number(findings['value'])} {each(unit)}; current practice {plain_number(practice['value'])}"
+            f"value {plain_number(findings['value'])} {each(unit)}; current practice {plain_number(practice['value'])}"
         )
         for line in resting_lines(findings):
             click.echo(line)
         if promise is not None:
-            click.echo(f"promise: {promise}, which hides {promise.unit}")
+            click.echo(f"guarantee: {promise}, which hides {promise.unit}")
         if not gain["sure"] and findings.get("needed_to_be_sure") is not None:
             needed = plain_number(findings["needed_to_be_sure"])
             click.echo(f"to be sure, if it is as good as it looks: about {needed} {plural(unit)}")
@@ -155,16 +155,14 @@ def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str
     """Lines about how far the data goes: what stays as now, what stands out, how many people it would take, and what runs alone."""
     coverage, needed, alone, lines = findings.get("coverage"), findings.get("needed"), findings.get("alone"), []
     if coverage is not None:
-        lines.append(
-            f"{coverage['kept']:.0%} of steps stay as now; {coverage['pairs']:.0%} of pairs stand out from the noise"
-        )
+        lines.append(f"{coverage['kept']:.0%} of steps unchanged; {coverage['pairs']:.0%} of pairs exceed the noise")
     if needed is not None and coverage is not None:
-        lines.append(f"the average pair stands out from {needed:,.0f} {people} on")
+        lines.append(f"the average pair exceeds the noise from {needed:,.0f} {people} on")
     if alone is not None and coverage is not None and coverage["kept"] > 0:
         value, low, high = (plain_number(alone[key]) for key in ("value", "low", "high"))
-        worth = f"worth {value}, from {low} to {high}"
-        statement = "nobody can tell what it is worth" if alone["vacuous"] else worth
-        lines.append(f"run by a machine alone, without people who go on as now: {statement}")
+        worth = f"value {value}, from {low} to {high}"
+        statement = "the release does not support an estimate of its value" if alone["vacuous"] else worth
+        lines.append(f"fully automated, with estimated current practice where no change is recommended: {statement}")
     return lines
 
 

@@ -150,7 +150,7 @@ DEVICES = "devices"
 devices = click.option(
     "--devices",
     type=click.Choice(["browsers", "any"]),
-    help="Whose devices answer: those of pages too, the default; or any.",
+    help="Which devices report: those of pages too, the default; or any.",
 )
 CLAIMED = "claimed"
 claimed = click.option(
@@ -196,19 +196,19 @@ def guarantee(trust: str, epsilon: float | None, delta: float, rho: float | None
         if epsilon is not None or rho is not None:
             raise InvalidInput(
                 "trust-none-with-flags",
-                "--trust none promises nothing, so it takes no --epsilon or --rho. Choose local or joint.",
+                "--trust none has no guarantee, so it takes no --epsilon or --rho. Choose local or joint.",
             )
         return Guarantee.none()
     if epsilon is None and rho is None:
         raise InvalidInput(
             "trust-needs-guarantee",
-            f"--trust {trust} needs a promise. Give --epsilon or --rho, or --trust none for no privacy.",
+            f"--trust {trust} needs a guarantee. Give --epsilon or --rho, or --trust none for no privacy.",
         )
     for name, value in (("rho", rho), ("epsilon", epsilon)) if trust == CENTRAL else ():
         if value is not None and value <= 0:
             raise InvalidInput(
                 "guarantee-not-above-zero",
-                f"A promise must be above 0: --{name} {value:g} promises nothing that can be kept. Most people choose --rho 0.1 to "
+                f"A guarantee must be above 0: --{name} {value:g} is no guarantee. Usual choices are --rho 0.1 to "
                 "1, or --epsilon 1 to 5 with --delta 1e-6.",
             )
     return Guarantee(trust, epsilon, delta, rho)

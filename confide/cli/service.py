@@ -491,7 +491,7 @@ def check(where: str, database: str | None, witness: str | None, as_json: bool) 
         if witness is not None:
             raise InvalidInput(
                 "witness-with-folder",
-                "--witness goes with a URL: a witness keeps what everybody was shown. Leave it out.",
+                "--witness goes with a URL: a witness keeps what all devices were shown. Leave it out.",
             )
         _show(check_folder(where, database), as_json)
         return

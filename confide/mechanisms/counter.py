@@ -56,7 +56,7 @@ class CounterState:
             raise PrivacyError(
                 "counter-used-up",
                 f"This counter is made for {releases} releases, and all were made. "
-                "Its noise hides nobody beyond them: make a counter for more releases before the first.",
+                "Its noise covers no users beyond them: make a counter for more releases before the first.",
             )
         increment = np.asarray(increment)
         if increment.dtype.kind not in "iu" or increment.shape != (self.cells,):

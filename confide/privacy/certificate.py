@@ -198,7 +198,7 @@ class Certificate:
         """The rows of the table that is printed: label and value."""
         rows: list[tuple[str, str]] = []
         for promise in self.promises:
-            rows.append(("promise", str(promise)))
+            rows.append(("guarantee", str(promise)))
             if promise.nominal is not None:
                 rows.append(("paper's claim", str(promise.nominal)))
         if self.guarantee.private:

@@ -136,7 +136,7 @@ def solve(
         if value is not None:
             validation.positive(name, value)
     if people is not None:
-        people = validation.integer("people", people, 2, way_out="A batch of one hides nobody.")
+        people = validation.integer("people", people, 2, way_out="A batch of one hides no user.")
     if epsilon is not None and local is not None and local <= epsilon:
         raise InvalidInput(
             "crowd-local-epsilon-low",

@@ -67,23 +67,23 @@ class Guarantee:
             if self.epsilon is not None or self.rho is not None:
                 raise InvalidInput(
                     "trust-none-takes-no-guarantee",
-                    "trust 'none' promises nothing, so it takes no epsilon or rho. Choose local or joint.",
+                    "trust 'none' has no guarantee, so it takes no epsilon or rho. Choose local or joint.",
                 )
             return
         if self.rho is not None and self.epsilon is not None:
-            raise InvalidInput("epsilon-and-rho", "A promise is made in epsilon or in rho, not both. Leave one out.")
+            raise InvalidInput("epsilon-and-rho", "A guarantee is in epsilon or in rho, not both. Leave one out.")
         if self.rho is not None:
             if self.delta:
                 raise InvalidInput(
                     "rho-takes-no-delta",
-                    "A promise in rho takes no delta. Leave delta out, or ask for epsilon and delta.",
+                    "A guarantee in rho takes no delta. Leave delta out, or give epsilon and delta.",
                 )
             object.__setattr__(self, "rho", validation.positive("rho", self.rho, "Use NoPrivacy() for no privacy."))
             return
         if self.epsilon is None:
             raise InvalidInput(
                 "epsilon-or-rho",
-                "A promise needs epsilon (with delta, if you like) or rho. Use NoPrivacy() for no privacy.",
+                "A guarantee needs epsilon (with delta, if you like) or rho. Use NoPrivacy() for no privacy.",
             )
         way_out = "Use NoPrivacy() for no privacy."
         object.__setattr__(self, "epsilon", validation.positive("epsilon", self.epsilon, way_out))
@@ -105,7 +105,7 @@ class Guarantee:
         return self.epsilon is not None and self.delta == 0
 
     def mu(self, share: float = 1.0) -> float:
-        """The largest mu of Gaussian noise that keeps this promise, or a share of it: of rho, or of mu^2."""
+        """The largest mu of Gaussian noise that keeps this guarantee, or a share of it: of rho, or of mu^2."""
         from .conversion import gaussian_mu
 
         if self.rho is not None:
@@ -118,7 +118,7 @@ class Guarantee:
         return gaussian_mu(self.epsilon, self.delta) * math.sqrt(share)
 
     def pure_epsilon(self, share: float = 1.0) -> float:
-        """The largest epsilon without delta that keeps this promise, or a share of that epsilon.
+        """The largest epsilon without delta that keeps this guarantee, or a share of that epsilon.
 
         rho allows sqrt(2 rho) (Bun and Steinke 2016), or rho if larger, as no Renyi divergence exceeds epsilon.
         """
@@ -128,7 +128,7 @@ class Guarantee:
                 epsilon = math.nextafter(epsilon, 0.0)
             return epsilon * share
         if self.epsilon is None:
-            raise InvalidInput("noise-needs-guarantee", "This noise needs a promise to keep. Give epsilon.")
+            raise InvalidInput("noise-needs-guarantee", "This noise needs a guarantee to keep. Give epsilon.")
         return self.epsilon * share
 
     def as_json(self) -> dict[str, Json]:

@@ -97,7 +97,7 @@ class CounterNoise:
     def of_people(self) -> PeoplesNoise:
         """Refused: a curator counts, and nobody names a category."""
         raise InvalidInput(
-            "categories-at-curator", "Categories are told by devices, not counted by a curator. Ask for counts."
+            "categories-at-curator", "Categories are reported by devices, not counted by a curator. Query counts."
         )
 
     def _each(self, function: Callable[[int], float]) -> Array:

@@ -1,4 +1,4 @@
-"""Commands and Python of docs/how-to and docs/offline.md run as they stand, on a small clinic of these sizes."""
+"""Commands and Python of docs/how-to run as they stand, on a small clinic of these sizes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.C
     result = commands("how-to/fit-a-log.md")
     assert [words[0] for words in result] == [
         *("forecast", "budget", "fit", "fit", "certificate", "report", "evaluate", "evaluate"),
-        *("compare", "explain", "export", "refit", "synthesize", "fit"),
+        *("compare", "explain", "export", "refit", "synthesize", "simulate", "fit"),
     ]
     for words in result[:-1]:
         assert run(words) == 0, capsys.readouterr().err
@@ -90,13 +90,6 @@ def test_the_commands_of_the_page_about_missing_values(
     assert "Rows 3" in "".join(capsys.readouterr())
     assert run(second) == 0, capsys.readouterr().err
     assert Path("policy", "certificate.json").is_file() and Path("log.csv.ledger.json").is_file()
-
-
-def test_the_commands_of_the_page_about_learning(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = commands("offline.md")
-    assert [words[0] for words in result] == ["fit", "report", "simulate"]
-    for words in result:
-        assert run(words) == 0, capsys.readouterr().err
 
 
 def test_the_python_of_the_page_about_data(clinic_here: Path) -> None:

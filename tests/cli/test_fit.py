@@ -181,7 +181,7 @@ def test_bad_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_more_bad_words(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "policy"
     for words, says in (
-        ([], "A fit needs a promise. Give --rho"),
+        ([], "A fit needs a guarantee. Give --rho"),
         (["--rho", "2", "--budget", "1"], "costs rho = 2, but only 1 of 1 is left"),
         ([*RHO], "There is no budget"),
         ([*RHO, "--budget", "1", "--option", "worth"], "--option takes NAME=VALUE"),

@@ -75,7 +75,7 @@ def test_flags_override_and_results_keep_what_held() -> None:
     fit_file = filled(drafted())
     assert run(["fit", str(fit_file), "--rho", "0.25", "--out", "other"]) == 0
     kept = tomllib.loads(Path("other/fit.toml").read_text())
-    assert kept["promise"]["rho"] == 0.25 and kept["columns"]["state"] == "zustand"
+    assert kept["guarantee"]["rho"] == 0.25 and kept["columns"]["state"] == "zustand"
     assert kept["data"]["files"] == ["log.csv"] and kept["problem"]["horizon"] == HORIZON
     again = FitFile.read("other/fit.toml")
     assert again.options["horizon"] == HORIZON and again.options["labels"]["states"] == [f"s{n}" for n in range(STATES)]
@@ -102,7 +102,7 @@ def test_labels_from_the_data_must_be_confirmed_and_are_told(capsys: pytest.Capt
         ("horizon = 3\n", "section [horizon] is not known"),
         ("[problem\n", "cannot be read as TOML"),
         ('[labels]\nsource = "magic"\n', 'must be "public" or "data"'),
-        ('[labels]\nbook = "a.json"\nstates = ["a"]\n', "Leave one out"),
+        ('[labels]\nfile = "a.json"\nstates = ["a"]\n', "Leave one out"),
     ],
 )
 def test_a_fit_file_with_a_mistake_is_refused_by_name(text: str, says: str) -> None:
@@ -129,7 +129,7 @@ def test_what_a_flag_would_say_is_told_as_the_fit_file_says_it(capsys: pytest.Ca
     filled(fit_file)
     fit_file.write_text(fit_file.read_text().replace("budget = 1.0 #", "# budget"))
     assert run(["check", str(fit_file)]) == 2
-    assert "--budget RHO in a fit. In fit.toml that is rho, budget in [promise]." in capsys.readouterr().out
+    assert "--budget RHO in a fit. In fit.toml that is rho, budget in [guarantee]." in capsys.readouterr().out
     assert run(["init", "log.csv"]) == 2
     assert "that is" not in capsys.readouterr().err  # a draft is mended by its own flags
 
@@ -161,7 +161,9 @@ def test_a_forecast_of_a_fit_file_says_what_its_check_says(capsys: pytest.Captur
 def test_numbers_that_count_from_one_and_titles_above_a_header(capsys: pytest.CaptureFixture[str]) -> None:
     Path("ones.csv").write_text("state,action,reward\n1,0,1\n2,1,0\n")
     assert run(["check", "ones.csv", "--states", "2", "--actions", "2", "--horizon", "1", "--rho", "1"]) == 2
-    assert "They count from 0 to 1: declare more, or list them in a label book (--labels)." in capsys.readouterr().out
+    assert (
+        "They count from 0 to 1: declare more, or list them in a file of labels (--labels)." in capsys.readouterr().out
+    )
     Path("titled.csv").write_text("Report of May;;\nstate;action;reward\n1;0;1\n")
     assert run(["init", "titled.csv", "--out", "titled.toml"]) == 0
     assert "2 columns have no name. If lines stand above the header, say --skip-rows N" in capsys.readouterr().err

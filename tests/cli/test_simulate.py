@@ -82,16 +82,16 @@ def test_compare_save_and_plot(tmp_path, capsys):
 
 def test_a_grid_resumes_and_folds_its_promises_into_one_table(tmp_path, capsys):
     folder = tmp_path / "grid"
-    words = f"riverswim/3 --seeds 2 --compare promise=joint:1:1e-6,local:2 --compare horizon=3,4 --episodes 500 --out {folder}"
+    words = f"riverswim/3 --seeds 2 --compare guarantee=joint:1:1e-6,local:2 --compare horizon=3,4 --episodes 500 --out {folder}"
     assert run(["simulate", *words.split()]) == 0
     first = capsys.readouterr()
     assert first.err.count("saved in") == 4 and "was saved" not in first.err and "not the same" not in first.err
     kept = {path.name: (path / "curves.parquet").read_bytes() for path in folder.iterdir()}
-    assert set(kept) == {f"promise-{promise}-horizon-{h}" for promise in ("joint-1-1e-6", "local-2") for h in (3, 4)}
+    assert set(kept) == {f"guarantee-{promise}-horizon-{h}" for promise in ("joint-1-1e-6", "local-2") for h in (3, 4)}
     assert (
-        first.out.count("what is promised") == 1 and "(1, 1e-06)-DP, joint" in first.out and "2-DP, local" in first.out
+        first.out.count("true guarantee") == 1 and "(1, 1e-06)-DP, joint" in first.out and "2-DP, local" in first.out
     )
-    shutil.rmtree(folder / "promise-local-2-horizon-4")
+    shutil.rmtree(folder / "guarantee-local-2-horizon-4")
     assert run(["simulate", *words.split(), "--workers", "2"]) == 0
     again = capsys.readouterr()
     assert again.err.count("was saved in") == 3
@@ -124,7 +124,7 @@ def test_compared_runs_have_one_table_of_promises(capsys):
     words = "riverswim/3 --horizon 4 --epsilon 1 --delta 1e-6 --compare calibration=paper,tight"
     assert run(["simulate", *words.split(), "--learner", "ucbvi", *QUICK]) == 0
     out = capsys.readouterr().out
-    assert out.count("what is promised") == 1 and "neighbours" not in out
+    assert out.count("true guarantee") == 1 and "neighbours" not in out
     promised, claimed = [line for line in out.splitlines() if line.startswith("paper ")][-1].split("-DP, joint")[:2]
     assert "(1, 1e-06)" in claimed and "(1, 1e-06)" not in promised  # what the paper's noise truly gives is another
 

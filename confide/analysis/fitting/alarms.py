@@ -31,7 +31,7 @@ SEEN_MORE = "those who decided saw more than the table, so no gain can be stated
 
 MEANING = {
     RESIDUAL: "what follows a decision depends on more than the recorded state",
-    PROPENSITY: "what practice did depends on more than its chances are told by",
+    PROPENSITY: "what practice did depends on more than its probabilities are estimated by",
     BALANCE: "the weights of those who judge are out of balance",
     DISAGREEMENT: "those who judge and the table disagree about the same adoption",
 }

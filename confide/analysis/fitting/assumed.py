@@ -81,6 +81,6 @@ def checks(evidence: Evidence, policy: NDArray[np.float64]) -> list[dict[str, An
     wrong = misfit(evidence, policy)
     if wrong is None:
         return []
-    said = "what the table says that people earned agrees with what they earned"
-    failed = "what the table says that people earned differs from what they earned by more than chance: the interval was widened"
+    said = "the returns that the table predicts agree with those that were observed"
+    failed = "the returns that the table predicts differ from those observed by more than sampling error: the interval was widened"
     return [{"name": PRACTICE, "passed": wrong == 0.0, "said": said if wrong == 0.0 else failed}]

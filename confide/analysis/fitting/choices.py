@@ -67,7 +67,7 @@ class FitChoices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option of the learner's."""
         if privacy is None:
             raise InvalidInput(
-                "fit-guarantee-missing", "A fit needs a promise. Give rho, or epsilon with or without delta."
+                "fit-guarantee-missing", "A fit needs a guarantee. Give rho, or epsilon with or without delta."
             )
         names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
         named = {name: choices.pop(name) for name in names & choices.keys()}

@@ -31,7 +31,7 @@ from .refit import recollection, releases_of
 
 PRACTICE, LEARNED, UNIFORM, ALWAYS = "practice", "learned", "uniform", "always"
 ASSUMES = {
-    "value": "doubly robust: right if the release's visits or its values are; the interval counts noise and luck",
+    "value": "doubly robust: right if the release's visits or its values are; the interval counts noise and sampling error",
     "model": "fitted Q: what the release's own model says, taken as true; no interval, and it flatters what it chose",
     "weighed": "inverse propensities: right if the logged ones are, whatever choices depended on; nothing is assumed of states",
 }

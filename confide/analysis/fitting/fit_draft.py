@@ -39,7 +39,7 @@ MEANING = {
     STATE: "what was known before acting",
     ACTION: "what was done",
     REWARD: "what it paid",
-    NEXT_STATE: "where it led, if that is told",
+    NEXT_STATE: "the state that followed, if it is recorded",
     ENDED: "true in the last row of an episode",
     CUT: "true where an episode was not followed further",
     PROPENSITY: "with which probability the action was chosen, if logged; horizon 1",
@@ -57,7 +57,7 @@ SIZES = {
 }
 PROBLEM = [
     "# horizon = 1                    # choose a public number: the most steps an episode can have",
-    "# reward_range = [0, 1]          # between which numbers a step's reward lies, by what everybody knows",
+    "# reward_range = [0, 1]          # between which numbers a step's reward lies, from what is publicly known",
     "# return_range = [0, 1]          # between which numbers all of an episode's rewards together lie, if that is narrower",
     "# fixed_length = true            # every episode has all its steps",
     '# users = "one"                  # people with several episodes: "limit" takes one of each, "group:3" up to 3',
@@ -69,7 +69,7 @@ REST = [
     "# [edges]",
     "# states = {pulse = [60, 90]}    # columns of numbers, cut at public edges",
     "",
-    "[promise]",
+    "[guarantee]",
     "rho = 0.5                        # about epsilon 5 at delta 1e-6; or epsilon = 1 with delta = 1e-6",
     "# budget = 1.0                   # what may ever be spent on this data, set once",
     "",
@@ -199,7 +199,7 @@ def _labels(seen: Look) -> list[str]:
         ]
     return [
         'source = "data"                # these came from the data; the certificate will say so',
-        "confirmed = false              # true once you have seen that anybody could have listed each of them",
+        "confirmed = false              # true once you have seen that each could have been listed without the data",
         *(f"{kind} = {literal(names)}" for kind, names in seen.labels.items()),
     ]
 

@@ -25,20 +25,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("states", "actions", "horizon", "model", "fixed_length", "reward_range", "return_range", "clip", "users"),
         *("support", "allowed", "rewards", "initial", "state_columns", "norm", "intercept", "propensity_floor"),
     ),
-    "labels": ("source", "confirmed", "book", "states", "actions"),
+    "labels": ("source", "confirmed", "file", "states", "actions"),
     "edges": ("file", "states", "actions"),
-    "promise": (
-        "rho",
-        "epsilon",
-        "delta",
-        "budget",
-        "ledger",
-        "mechanism",
-        "visits",
-        "reward_centre",
-        "failure",
-        *JUDGING,
-    ),
+    "guarantee": ("rho", "epsilon", "delta", "budget", "ledger", "mechanism", "visits", "reward_centre", "failure", *JUDGING),
     "learner": (
         *(
             "name",
@@ -55,7 +44,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "card": ("title", "purpose", "contact", "limits"),
     "output": ("folder", "engine", "scheduler", "workers"),
 }
-PATHS = {"support", "allowed", "rewards", "initial", "features", "book", "file", "ledger", "folder"}
+PATHS = {"support", "allowed", "rewards", "initial", "features", "file", "ledger", "folder"}
+FORMER = {"promise": "guarantee"}
+"""Sections by their names before 0.2.0."""
 RENAMED = {("learner", "name"): "learner", ("output", "folder"): "out"}
 PUBLIC, DATA = "public", "data"
 
@@ -82,7 +73,8 @@ class FitFile:
                 "fit-file-not-toml", f"{place} cannot be read as TOML: {error}. Correct that line."
             ) from error
         sections: dict[str, dict[str, Any]] = {}
-        for name, entries in document.items():
+        for written, entries in document.items():
+            name = FORMER.get(written, written)
             _known(place, f"section [{name}]", name, SECTIONS)
             if not isinstance(entries, dict):
                 raise FormatError(
@@ -126,7 +118,7 @@ class FitFile:
             if name in values:
                 values[name] = tuple(values[name])
         labels, edges = self.sections.get("labels", {}), self.sections.get("edges", {})
-        for name, section_entries, file in (("labels", labels, "book"), ("edges", edges, "file")):
+        for name, section_entries, file in (("labels", labels, "file"), ("edges", edges, "file")):
             inline = {kind: section_entries[kind] for kind in ("states", "actions") if kind in section_entries}
             if inline and file in section_entries:
                 raise InvalidInput(
@@ -143,8 +135,8 @@ class FitFile:
             if labels.get("confirmed") is not True:
                 raise InvalidInput(
                     "fit-file-labels-unconfirmed",
-                    f"The labels in {self.path} were drafted from the data, and that a label occurs at all may tell of "
-                    "somebody. Look at each: if anybody could have listed it beforehand, say confirmed = true in [labels].",
+                    f"The labels in {self.path} were drafted from the data, and that a label occurs at all may reveal "
+                    "a user. Look at each: if it could have been listed without the data, say confirmed = true in [labels].",
                 )
             values["labels_source"] = DATA
         return values
@@ -195,7 +187,7 @@ def sections_of(sources: tuple[str, ...], arguments: Mapping[str, Any]) -> dict[
         columns["propensity"] = settings["propensity"]
     if columns:
         sections["columns"] = columns
-    for name, file in (("labels", "book"), ("edges", "file")):
+    for name, file in (("labels", "file"), ("edges", "file")):
         entry = settings.get(name)
         if entry is not None:
             sections[name] = dict(entry) if isinstance(entry, Mapping) else {file: _name(entry)}

@@ -172,7 +172,7 @@ def what_if(base: Forecast, **sizes: Any) -> list[Prospect]:
 
 
 def people_needed(knowledge: Knowledge, noise: float, visits: float | None = None) -> float:
-    """How many people until the average pair stands out, with counts that have noise of that deviation.
+    """How many users until the average pair exceeds the noise, with counts that have noise of that deviation.
 
     visits: the deviation of the noise in its visits, where they are asked for by themselves.
     """

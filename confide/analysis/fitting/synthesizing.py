@@ -122,7 +122,7 @@ def synthesize(fit: Fit, people: int, follow: str = PRACTICE, seed: int = 0) -> 
         columns[names["next_state"]] = _labelled(states, walk.following)
     columns[MARK] = np.ones(len(walk.person), dtype=np.bool_)
     note = {
-        "is": "synthetic trajectories: drawn from a private release, of nobody",
+        "is": "synthetic trajectories: drawn from a private release; no row is a real user",
         "follow": follow,
         "guarantee": str(fit.certificate.guarantee),
         "hides": fit.certificate.guarantee.unit,

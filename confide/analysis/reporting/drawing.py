@@ -122,7 +122,7 @@ def curve(
     )
     right_half = small and x(here[0]) > width / 2
     side = "end" if right_half else "start"
-    parts.append(_text(x(here[0]) + (-12 if right_half else 12), y(here[1]) + 20, "this promise", side, 13))
+    parts.append(_text(x(here[0]) + (-12 if right_half else 12), y(here[1]) + 20, "this guarantee", side, 13))
     return _picture(height, parts, f"{up} over {across}", width)
 
 

@@ -52,7 +52,7 @@ def policy_section(policy: Policy | VectorPolicy, states: Sequence[str], actions
     names = [str(label) for label in states], [str(label) for label in actions]
     picture = drawing.both(lambda width: drawing.grid(best, certain, *names, width))
     remark = "; the colour is what is done most often there." if policy.complete else "."
-    note = f"Columns: steps; rows: states. Pale: as now{remark}"
+    note = f"Columns: steps; rows: states. Pale: no change{remark}"
     return f'<figure class="scroll">{picture}<figcaption>{note}</figcaption></figure>'
 
 
@@ -94,11 +94,11 @@ def differences_section(differences: Sequence[Mapping[str, Any]], noun: str, hor
                 rests,
             )
         )
-    heads = ("in", "do", "now mostly", f"alone worth, {each(noun)}", "rests on counted steps")
+    heads = ("in", "do", "now mostly", f"alone adds, {each(noun)}", "rests on counted steps")
     interval = word("interval", "95&nbsp;% interval")
     return (
-        f"<p>The {len(rows)} differences that matter most. What each is worth is judged by itself, with a {interval}: everybody "
-        "goes on as now but for this one, so they do not add up.</p>" + table(heads, rows)
+        f"<p>The {len(rows)} differences that matter most. The value of each is estimated by itself, with a {interval}: current "
+        "practice is unchanged but for this one, so they do not add up.</p>" + table(heads, rows)
     )
 
 
@@ -129,8 +129,8 @@ def render(
     unit, steps = noun(certificate.guarantee), int(config["horizon"])
     sections = [
         _verdict(findings, certificate.guarantee),
-        section(f"What is promised to every {unit}", _promise(certificate)),
-        section("What the policy is worth", _worth(findings, steps, unit)),
+        section(f"The guarantee for every {unit}", _promise(certificate)),
+        section("The value of the policy", _worth(findings, steps, unit)),
         section("Does the table tell all?", _table_tells(findings, unit)),
         section(
             "Where it leaves current practice", differences_section(findings.get("differences") or [], unit, steps)
@@ -172,7 +172,7 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
     units = plural(unit)
     if gain is None:
         value, lower = _number(findings.get("value")), _number(findings.get("lower"))
-        worth = f"worth {value} {each(unit)}" if findings.get("value") is not None else "not evaluated"
+        worth = f"of value {value} {each(unit)}" if findings.get("value") is not None else "not evaluated"
         return (
             f"<header><h1>Whether this policy is better than current practice was not estimated.</h1>"
             f"<p>It is {worth}, and at least {lower} as far as its learner can tell. Learned from {people:,} {units}.</p></header>"
@@ -184,17 +184,17 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
         headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}."
         sentence = f"With {sure:g}&nbsp;% confidence the gain is {span}."
     elif gain["high"] < 0:
-        headline = "Go on as now: this policy is worse than current practice. Do not use it."
+        headline = "No change recommended: this policy is worse than current practice. Do not use it."
         sentence = f"With {sure:g}&nbsp;% confidence the difference is {span}."
     else:
-        headline = "Go on as now: it cannot be said that this policy is better than current practice."
+        headline = "No change recommended: it cannot be said that this policy is better than current practice."
         guess = written(gain["value"], sign=True)
         sentence = f"The best guess is {guess} {each(unit)}; with {sure:g}&nbsp;% confidence the difference is {span}."
         sentence += _people(findings, units) + _power(findings, unit)
     colour = "yes" if better else "no"
     return (
         f'<header class="{colour}"><h1>{headline}</h1><p>{sentence}{_resting(findings)}{_carried(findings, units)}</p>'
-        f'<p class="soft">Learned from {people:,} {units}, under the {word("promise", "promise")} {escape(str(promise))}.</p>'
+        f'<p class="soft">Learned from {people:,} {units}, under the {word("promise", "guarantee")} {escape(str(promise))}.</p>'
         "</header>"
     )
 
@@ -242,7 +242,7 @@ def _promise(certificate: Certificate) -> str:
     epsilon, delta = (validation.number(name, row[name] or 0.0) for name in ("epsilon", "delta"))
     odds = np.exp(min(epsilon, 700.0))
     text = (
-        f"<p>Whoever sees this policy, and everything else in this folder, learns almost the same whether or not {hidden} "
+        f"<p>An attacker who sees this policy, and everything else in this folder, learns almost the same whether or not {hidden} "
         "was in the data. "
     )
     if odds < 1e4:
@@ -252,7 +252,7 @@ def _promise(certificate: Certificate) -> str:
             + ".</p>"
         )
     else:
-        text += f"But epsilon is {written(epsilon)}: that is a weak promise.</p>"
+        text += f"But epsilon is {written(epsilon)}: that is a weak guarantee.</p>"
     nominal = certificate.promises[0].nominal
     if nominal is not None:
         text += (
@@ -277,12 +277,12 @@ def _worth(findings: dict[str, Any], steps: int, unit: str) -> str:
     ]
     alone = findings.get("alone")
     if alone is not None and not linear:
-        rows.append(("a machine alone", alone["value"], alone["low"], alone["high"], None))
+        rows.append(("fully automated", alone["value"], alone["low"], alone["high"], None))
     sure = 100 * float(findings["confidence"])
     picture = drawing.both(lambda width: drawing.intervals(rows, f"value, for each {unit}", width))
     note = (
         f"Sums of rewards over {steps} step{'' if steps == 1 else 's'}. Dot: estimate; bar: {sure:g}&nbsp;% "
-        f"{word('interval', 'interval')}, noise and luck included"
+        f"{word('interval', 'interval')}, noise and sampling error included"
         + ("; tick: what is surely reached, with 99&nbsp;% confidence." if rows[1][4] is not None else ".")
         + (_alone(alone) if alone is not None and not linear else "")
         + (" It holds as far as values are linear in the features." if linear else "")
@@ -305,7 +305,7 @@ def _table_tells(findings: dict[str, Any], unit: str) -> str:
     note = (
         f"The same adoption, followed in {10 * judged['alpha']:g} of 10 decisions, by {judged['people']:,} {plural(unit)} who were "
         f"not counted, and by the table that was learned from the others. Alarms: {alarms}. The furthest number of the test is "
-        f"{furthest:.1f} standard deviations from what it would be if the table told all."
+        f"{furthest:.1f} standard deviations from what it would be if the state told all that matters."
     )
     said = escape(findings["judged_said"])
     return f"<p>{said[0].upper()}{said[1:]}.</p><figure>{picture}<figcaption>{note}</figcaption></figure>"
@@ -313,10 +313,10 @@ def _table_tells(findings: dict[str, Any], unit: str) -> str:
 
 def _alone(alone: dict[str, Any]) -> str:
     sentence = (
-        " The policy is worth what is shown if people go on as they do now wherever it says so. A machine alone would play "
-        "estimated shares of what they do instead"
+        " The value shown is that of users who go on as before wherever it recommends no change. A fully automated policy would "
+        "play estimated frequencies of current practice instead"
     )
-    unknown = ", and nobody can tell what that is worth: those shares are not given out unless asked for (--alone)."
+    unknown = ", whose value the release does not support: those frequencies are not exported unless you pass --alone."
     return sentence + (unknown if alone["vacuous"] else ".")
 
 
@@ -327,10 +327,10 @@ def _coverage(findings: dict[str, Any]) -> str:
     shares = [
         ("situations and actions tried", coverage["pairs"]),
         ("current practice in them", coverage["practice"]),
-        ("steps that stay as now", coverage["kept"]),
+        ("steps without change", coverage["kept"]),
     ]
     return (
-        f"<p>Of all situations and allowed actions, {_share(coverage['pairs'])} stand out from the privacy noise as tried; "
+        f"<p>Of all situations and allowed actions, {_share(coverage['pairs'])} exceed the privacy noise; "
         f"{_share(coverage['practice'])} of what is done now happens there. Only such actions are ever recommended in place "
         f"of current practice.</p><figure>{drawing.both(lambda width: drawing.bars(shares, width))}</figure>"
     )

@@ -140,38 +140,38 @@ NOTEBOOK = """<style>.confide{max-width:46rem}.confide header{border-left:6px so
 GLOSSARY: dict[str, tuple[str, str]] = {
     "practice": (
         "Current practice",
-        "What people did when the log was written, whatever their reasons. Its worth is what they earned on average.",
+        "What was done when the log was written, whatever the reasons. Its value is the mean return in the log.",
     ),
     "worth": (
-        "Worth",
+        "Value",
         "The sum of all rewards of one episode, on average, in the units of the log.",
     ),
     "interval": (
         "Interval, confidence",
-        "The true number lies between the ends of a 95 % interval in at least 95 of 100 such studies. Both the luck of who was "
-        "logged and the noise that hides people are counted.",
+        "The true number lies between the ends of a 95 % interval in at least 95 of 100 such studies. Both the sampling error "
+        "of who was logged and the privacy noise are counted.",
     ),
     "surely": (
         "Surely better",
         "The whole interval of the difference lies above zero.",
     ),
     "promise": (
-        "Promise, epsilon, delta, rho",
+        "Guarantee, epsilon, delta, rho",
         "How little anything that is published changes if one person's data are replaced by another's. Epsilon bounds the "
-        "change of anybody's odds (by a factor e^epsilon), delta is the probability that this fails, and rho says the same in "
+        "change of an attacker's odds (by a factor e^epsilon), delta is the probability that this fails, and rho says the same in "
         "a unit that adds up over several releases. Smaller is more private.",
     ),
     "noise": (
         "Noise",
-        "Random numbers added once to every count before anything else is done. What does not stand out from it is not acted on.",
+        "Random numbers added once to every count before anything else is done. What does not exceed it is not acted on.",
     ),
     "stands": (
-        "Stands out",
+        "Exceeds the noise",
         "A situation and action was logged so often that the noise alone would hardly ever look like that.",
     ),
     "as-now": (
-        "As now",
-        "The policy does not interfere: whoever decides there today goes on deciding.",
+        "No change",
+        "The policy recommends no change: current practice goes on there.",
     ),
     "release": (
         "Release",

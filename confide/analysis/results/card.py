@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "confide.card/1"
 LIMITS = (
-    "It is judged from the log it was learned from: if people, or what follows their actions, change, so does its worth.",
+    "It is evaluated from the log it was learned from: if users, or what follows their actions, change, so does its value.",
     "What is not logged (why people acted as they did) is taken not to matter beyond the declared states.",
-    "Where it says as now, it says nothing.",
-    "What is promised to people in the log is not promised to those it is used on.",
+    "Where it recommends no change, it says nothing.",
+    "The guarantee covers users in the log, not those the policy is used on.",
 )
 """Limits of every such policy."""
 

@@ -289,7 +289,7 @@ class Fit:
         (draft / CARD).write_text(card_json(self), encoding="utf-8")
         (draft / CARD_PAGE).write_text(card_page(self), encoding="utf-8")
         if self.config.get("fit_file"):
-            above = "# What this fit was told. The data and its tables are named, not where they lie.\n"
+            above = "# The settings of this fit. The data and its tables are named, not where they lie.\n"
             (draft / FIT_FILE).write_text(as_toml(self.config["fit_file"], above), encoding="utf-8")
         if isinstance(self.policy, Policy) and self.values is not None:
             with open(draft / TABLE, "w", encoding="utf-8", newline="") as file:

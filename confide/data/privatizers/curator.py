@@ -95,7 +95,7 @@ class CuratorBook:
         if self._members:
             raise PrivacyError(
                 "aggregate-open-batch",
-                "A batch is open, and its sum is for memory only. Close it before the book is stored.",
+                "A batch is open, and its sum is for memory only. Close it before the aggregate is stored.",
             )
         body: bytes = msgpack.packb([FORMAT, self.design.digest, self._state.to_bytes()])
         return body
@@ -120,6 +120,7 @@ class CuratorBook:
                 raise ValueError("its state is of another counter")
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "aggregate-unreadable", f"These bytes are not a curator's book this version can go on from: {error}"
+                "aggregate-unreadable",
+                f"These bytes are not a curator's aggregate this version can go on from: {error}",
             ) from error
         return cls(design, noise, simulated, read)

@@ -56,7 +56,7 @@ class DatasetBook:
         if self._closed:
             raise PrivacyError(
                 "aggregate-closed",
-                "This book was closed before, and its noise is paid for once. Open another, and pay.",
+                "This aggregate was closed before, and its noise is paid for once. Open another, and pay.",
             )
         possible = slice(None) if design.possible is None else np.flatnonzero(design.possible)
         counted = self._cells[possible]

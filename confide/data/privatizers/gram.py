@@ -43,7 +43,7 @@ class LogBook:
     def take_sum(self, total: Logged) -> None:
         """Take everybody's logged steps, at once."""
         if self._logged is not None:
-            raise PrivacyError("log-twice", "This book holds a log already. Open another for other people.")
+            raise PrivacyError("log-twice", "This aggregate holds a log already. Open another for other users.")
         self._logged = total
 
     def to_bytes(self) -> bytes:
@@ -60,7 +60,7 @@ class GramBook(LogBook):
         priced = form.questions[self._number] if self._number < len(form.questions) else None
         if question is None or self._logged is None:
             raise InvalidInput(
-                "gram-incomplete", "A Gram book needs a log and a question. Give both before it is closed."
+                "gram-incomplete", "A Gram aggregate needs a log and a query. Give both before it is closed."
             )
         member = form.member(question)
         if (member.step, member.kind) != priced:
@@ -95,9 +95,7 @@ class WorthBook(LogBook):
         """The release, drawn once; question: V_1."""
         family, mechanism, logged = WORTH.question_of(self.design), self.design.mechanism, self._logged
         if self._number or logged is None:
-            raise PrivacyError(
-                "returns-twice", "What people earned is answered once, of a log. Open another book, and pay."
-            )
+            raise PrivacyError("returns-twice", "Returns are released once, of a log. Open another aggregate, and pay.")
         exact = logged.worth(family.gram, family.member(question)) / family.resolution
         returned, promised = mechanism.randomize(exact, family.trials, self.noise).tolist()
         self._number = 1

@@ -55,7 +55,7 @@ class JudgedBook:
         if self._sums is None:
             raise PrivacyError(
                 "aggregate-closed",
-                "This book was closed before, and its noise is paid for once. Open another, and pay.",
+                "This aggregate was closed before, and its noise is paid for once. Open another, and pay.",
             )
         return self._sums
 

@@ -48,7 +48,7 @@ class ReturnsBook:
         if self._sums is None:
             raise PrivacyError(
                 "aggregate-closed",
-                "This book was closed before, and its noise is paid for once. Open another, and pay.",
+                "This aggregate was closed before, and its noise is paid for once. Open another, and pay.",
             )
         return self._sums
 
@@ -78,5 +78,5 @@ class ReturnsBook:
         """Refused: exact sums about a data set are the data."""
         raise PrivacyError(
             "returns-never-stored",
-            "What people earned is summed and released in one go, and never stored. Sum it again.",
+            "Returns are summed and released in one go, and never stored. Sum it again.",
         )

@@ -303,7 +303,7 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
     problems = [*problems_in(data, [(partial.part, partial.problems, partial.rows) for partial in parts]), *repeated]
     if users == 0:
         names = ", ".join(part.name for part in data.parts[:3])
-        sentence = f"The data must hold somebody. {names} holds 0 users. Check the path or the query."
+        sentence = f"The data must hold a user. {names} holds 0 users. Check the path or the query."
         problems.append(Problem("data-empty", sentence, 0))
     steps = None if problems or data.vectors is None else StepsInMemory(joined([partial.steps for partial in parts]))
     shortened = sum(partial.shortened for partial in parts)

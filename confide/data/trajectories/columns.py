@@ -93,7 +93,7 @@ def parse(text: str) -> dict[str, str]:
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
         role, equals, name = (word.strip() for word in piece.partition("="))
         if not equals:
-            raise InvalidInput("columns-form", f"columns are told as role=name, with commas between. Got {piece!r}.")
+            raise InvalidInput("columns-form", f"columns are given as role=name, separated by commas. Got {piece!r}.")
         names[validation.choice("column role", role, ALIASES)] = name
     return names
 

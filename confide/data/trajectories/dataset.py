@@ -41,7 +41,7 @@ class Users:
     def parse(cls, text: str) -> Users:
         """`one`, `limit` or `group:3`."""
         mode, colon, most = text.partition(":")
-        way_out = "Write one, limit, or group:3 if nobody has more than 3 episodes."
+        way_out = "Write one, limit, or group:3 if no user has more than 3 episodes."
         validation.choice("users", mode, (ONE, LIMIT, GROUP), way_out)
         if (mode == GROUP) != bool(colon):
             raise validation.refusal("users-form", "users", "one, limit or group:K", text, way_out)

@@ -71,7 +71,7 @@ def _check_types(part: DataPart, schema: pa.Schema, columns: Columns, states: Co
         if name in (*texts, ORDERED) or kind_of_type(schema.field(name).type) == "number":
             continue
         coded = name in (*columns.state, *columns.next_state, *columns.action)
-        way_out = "Give a label book (--labels), or name another column (--columns)."
+        way_out = "Give a list of labels (--labels), or name another column (--columns)."
         if not coded:
             way_out = "Name another column (--columns); if its numbers have a comma, say --decimal ','."
         raise InvalidInput(

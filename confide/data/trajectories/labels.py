@@ -75,7 +75,7 @@ class Numbered:
     @property
     def help(self) -> str:
         """The way out for an entry that is none of them, in a sentence."""
-        return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a label book (--labels)."
+        return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a file of labels (--labels)."
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """Whole numbers as they are; whoever counts checks that they are below `size`."""
@@ -93,7 +93,7 @@ class Labelled:
     def __post_init__(self) -> None:
         if not self.labels or len(set(self.labels)) < len(self.labels):
             raise InvalidInput(
-                "label-twice", "A label book must have labels, each once. This one has none, or one twice."
+                "label-twice", "A list of labels must have labels, each once. This one has none, or one twice."
             )
 
     @property
@@ -109,7 +109,7 @@ class Labelled:
     @property
     def help(self) -> str:
         """The way out for an entry that is none of them, in a sentence."""
-        return "Add them to the label book (--labels), or correct them."
+        return "Add them to the list of labels (--labels), or correct them."
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The position of each entry in the book."""
@@ -245,7 +245,7 @@ def read_book(path: str | Path) -> dict[str, Labelled]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(
             "label-file-unreadable",
-            f'{path} must be a label book, such as {{"states": ["well", "ill"], "actions": ["wait", "treat"]}}. '
+            f'{path} must be a list of labels, such as {{"states": ["well", "ill"], "actions": ["wait", "treat"]}}. '
             "It cannot be read as one.",
         ) from error
 

@@ -148,7 +148,7 @@ class CsvPart:
             return _grouped(self.name, shown)
         return FormatError(
             "text-column-not-numbers",
-            f"Column {shown!r} of {self.name} must hold numbers, and some row does not. Give a label book (--labels) if it "
+            f"Column {shown!r} of {self.name} must hold numbers, and some row does not. Give a list of labels (--labels) if it "
             "holds labels, name another column (--columns), or leave such rows empty.",
         )
 
@@ -204,7 +204,7 @@ def _refuse_open_quotes(path: str, form: TextForm, quotes: int) -> None:
     if quotes % 2 and form.encoding in BYTEWISE:
         raise FormatError(
             "text-quotation-open",
-            f"{path} opens a quotation mark that it never closes, so nobody knows where an entry ends. "
+            f"{path} opens a quotation mark that it never closes, so it is not known where an entry ends. "
             "Take the mark out, or close it.",
         )
 

@@ -148,7 +148,7 @@ class Player:
             if isinstance(action, str):
                 raise InvalidInput(
                     "policy-needs-people",
-                    "A policy that says to go on as now cannot be played without people. Give a whole one.",
+                    "A policy that recommends no change somewhere cannot be played without users. Give a whole one.",
                 )
             actions[step] = action
             if not ended:

@@ -294,7 +294,7 @@ def _slopes() -> Experiment:
                     "printed bonuses 10^8 "
                     "people are the beginning of learning, even at epsilon 20.",
                 ),
-                "Bounded noise as printed keeps no promise where epsilon is above 3, and Gaussian noise as proved less than it "
+                "Bounded noise as printed keeps no guarantee where epsilon is above 3, and Gaussian noise as proved less than it "
                 "claims where epsilon is large.",
             ]
         )

@@ -70,7 +70,7 @@ def complete(choices: Choices) -> Setting:
             "Learning online is under joint privacy. Use Joint(...), or simulation.simulate_offline for logged people.",
         )
     if not promise.private and choices.mechanism != AUTO:
-        way_out = "Give a promise, or leave it out."
+        way_out = "Give a guarantee, or leave it out."
         raise validation.refusal(
             "mechanism-without-privacy", "mechanism", "left out without privacy", choices.mechanism, way_out
         )

@@ -45,7 +45,7 @@ def require_bits(question: CountQuestion) -> CountQuestion:
     if not set(question.parts) <= {VISITS, REWARDS, TRANSITIONS}:
         raise InvalidInput(
             "bits-parts",
-            f"Only visits, rewards and transitions are told in bits. Got {', '.join(question.parts)}. Ask for these.",
+            f"Only visits, rewards and transitions are reported in bits. Got {', '.join(question.parts)}. Ask for these.",
         )
     return question
 

@@ -404,7 +404,8 @@ def _effective(sigma: float, grid: float) -> float:
     effective = effective_sigma(sigma, grid)
     if effective is None:
         raise InvalidInput(
-            "gram-noise-small", f"Noise of {sigma:g} is too small for sums cut at {grid:g}. Ask for a stronger promise."
+            "gram-noise-small",
+            f"Noise of {sigma:g} is too small for sums cut at {grid:g}. Request a stronger guarantee.",
         )
     return effective
 

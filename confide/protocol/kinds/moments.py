@@ -377,7 +377,7 @@ def design_gaussian(request: Request) -> Design:
     if request.share != 1:
         raise InvalidInput(
             "moments-share",
-            f"Moments take all of a promise. Got a share of {request.share:g}. Ask for nothing beside them.",
+            f"Moments take all of a guarantee. Got a share of {request.share:g}. Ask for nothing beside them.",
         )
     grid = _grid(question, sigma_for(promise, question.price().l2 * episodes, 0.0))
     size = question.price(grid)

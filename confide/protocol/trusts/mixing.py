@@ -49,7 +49,7 @@ class Mixing:
     widening: bool = False
 
     def __post_init__(self) -> None:
-        batch = validation.integer("batch", self.batch, 2, way_out="A batch of one hides nobody; choose trust local.")
+        batch = validation.integer("batch", self.batch, 2, way_out="A batch of one hides no user; choose trust local.")
         object.__setattr__(self, "batch", batch)
         honest = validation.positive("honest", self.honest)
         if honest > batch:

@@ -118,7 +118,7 @@ def known_rewards(declared: Any, spec: Any) -> Any:
     """(H, S, A) what every action earns in every state, which is known to all; refused unless in [0, 1]."""
     if declared is None:
         raise InvalidInput(
-            "known-rewards-missing", "A learner of linear mixtures must be told what actions earn. Give --known."
+            "known-rewards-missing", "A learner of linear mixtures needs to know the rewards of actions. Give --known."
         )
     rewards = validation.array(
         "rewards", np.asarray(declared, dtype=np.float64), (spec.horizon, spec.states, spec.actions)

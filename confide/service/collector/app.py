@@ -184,7 +184,7 @@ class Collector:
         try:
             outcome = await self.counter.outcome(arrival)
         except Busy:
-            raise Refused("busy", "collector-busy", "More letters wait than can be counted soon.", RETRY) from None
+            raise Refused("busy", "collector-busy", "More submissions wait than can be counted soon.", RETRY) from None
         except Exception:
             raise Refused(
                 "store",
@@ -196,7 +196,7 @@ class Collector:
             forged = no_token()
             raise Refused("admission", forged.code, str(forged))
         if outcome == ENDED:
-            raise Refused("ended", "service-ended", "The last round is closed. Drop this letter.")
+            raise Refused("ended", "service-ended", "The last round is closed. Drop this submission.")
         if outcome == COUNTED:
             self.metrics.counted.inc()
             return Response(_COUNTED, 201, media_type=JSON)

@@ -66,7 +66,7 @@ def succeed(folder: Folder, following: Folder, database: str | None = None) -> d
     if less:
         raise InvalidInput(
             "successor-weaker",
-            f"Devices would refuse a successor that promises less: {less}. Promise no less than before.",
+            f"Devices would refuse a successor with a weaker guarantee: {less}. Give a guarantee at least as strong.",
         )
     if new.digest == contract.digest:
         raise InvalidInput(

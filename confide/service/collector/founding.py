@@ -194,7 +194,7 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
     if loss:
         raise InvalidInput(
             "successor-weaker",
-            f"Devices would refuse a successor that promises less: {loss}. Promise no less than before.",
+            f"Devices would refuse a successor with a weaker guarantee: {loss}. Give a guarantee at least as strong.",
         )
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)

@@ -33,11 +33,11 @@ class Intake:
             raise Refused("garbage", error.code, str(error)) from error
         if letter.contract != self._digest:
             raise Refused(
-                "contract", "report-of-other-contract", "This letter was written under another contract. Drop it."
+                "contract", "report-of-other-contract", "This submission was made under another contract. Drop it."
             )
         if not 1 <= letter.round <= current:
             raise Refused(
-                "round", "round-not-open", f"Rounds 1 to {current} were opened so far. This letter names another."
+                "round", "round-not-open", f"Rounds 1 to {current} were opened so far. This submission names another."
             )
         try:
             report = self._pile.check(letter.report, self._question_digests.get(letter.round))
@@ -47,6 +47,6 @@ class Intake:
             raise Refused(
                 "admission",
                 "token-of-other-letter",
-                "The letter's id is not that of its token. Take the id from the token.",
+                "The submission's id is not that of its token. Take the id from the token.",
             )
         return Arrival(letter.id, report, letter.round, token)

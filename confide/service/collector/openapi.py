@@ -15,7 +15,7 @@ def document(longest: int | None, tokens: bool = False) -> dict[str, Any]:
     statuses = {"201": "Counted, and on disk.", "200": "Counted before."}
     refusals = (*((403,) if tokens else ()), 409, 410, 413, 415, 422, 429, 503)
     letter = {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}}
-    report = posted("Send a letter: one randomised report.", statuses, refusals, letter)
+    report = posted("Send a submission: one randomised report.", statuses, refusals, letter)
     endpoint = {"/v1/reports": report}
     operator = described("How it is doing, for the operator.", JSON, 401)
     if longest is None:
@@ -35,7 +35,7 @@ def document(longest: int | None, tokens: bool = False) -> dict[str, Any]:
             ),
             **endpoint,
             "/v1/releases/{number}": described("The release that closed a round.", BYTES, 404, parameter="number"),
-            "/v1/certificate": described("What is promised, and what that stands on.", JSON, 503),
+            "/v1/certificate": described("The guarantee, and what it assumes.", JSON, 503),
             "/v1/operator": {"get": {**operator["get"], "security": [{"token": []}]}},
         },
         metrics="Counters, for Prometheus.",

@@ -38,7 +38,7 @@ class Letter:
     def from_bytes(cls, data: bytes) -> Letter:
         """Read what `to_bytes` wrote; the report in it is read by whoever knows its design."""
         if len(data) < HEADER.size or data[:4] != MAGIC:
-            raise FormatError("submission-start", "These bytes do not begin like a letter.")
+            raise FormatError("submission-start", "These bytes do not begin like a submission.")
         _, number, contract, followed = HEADER.unpack_from(data)
         return cls(number, contract, followed, data[HEADER.size :])
 

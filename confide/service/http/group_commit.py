@@ -40,7 +40,7 @@ class GroupStore(Protocol[GroupArrival, GroupOutcome]):
 
 
 class Busy(Exception):
-    """More letters wait than can be counted soon."""
+    """More submissions wait than can be counted soon."""
 
 
 class GroupCommitter(threading.Thread, Generic[A, Out]):

@@ -176,14 +176,14 @@ class IntermediaryServer:
             raise Refused("ticket", error.code, str(error)) from None
         if ticket.contract != self.manager.contract.digest:
             raise Refused(
-                "contract", "ticket-of-other-contract", "This parcel was made under another contract. Drop it."
+                "contract", "ticket-of-other-contract", "This upload was made under another contract. Drop it."
             )
         try:
             outcome = self.manager.take(ticket, message)
         except FormatError as error:
             raise Refused("report", error.code, str(error)) from None
         if outcome == CLOSED:
-            raise Refused("closed", "batch-closed", "The batch of this ticket is closed. Drop the parcel.")
+            raise Refused("closed", "batch-closed", "The batch of this ticket is closed. Drop the upload.")
         if outcome == SOON:
             raise Refused("busy", "batch-closing", "The batch of this ticket is being closed.", RETRY)
         self._inside["taken"] += 1

@@ -61,7 +61,8 @@ class BatchManager:
         self.contract: Contract = folder.contract()
         if self.contract.intermediary is None:
             raise InvalidInput(
-                "contract-without-intermediary", "This contract has nobody between devices and the collector."
+                "contract-without-intermediary",
+                "This contract has no shuffler or curator between devices and the collector.",
             )
         self.about: Intermediary = self.contract.intermediary
         self.keys = folder.keys(self.about)

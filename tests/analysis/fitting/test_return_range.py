@@ -143,7 +143,7 @@ def test_a_fit_keeps_the_range_in_all_that_it_writes(tmp_path: Path) -> None:
     parquet.write_table(pa.table(log), tmp_path / "stays.parquet")
     (tmp_path / "fit.toml").write_text(
         '[data]\nfiles = ["stays.parquet"]\n[problem]\nstates = 2\nactions = 2\nhorizon = 20\nreturn_range = [0, 1]\n'
-        '[promise]\nrho = 0.2\nbudget = 1.0\n[output]\nfolder = "policy"\n'
+        '[guarantee]\nrho = 0.2\nbudget = 1.0\n[output]\nfolder = "policy"\n'
     )
     assert run(["fit", str(tmp_path / "fit.toml"), "--json"]) == 0
     folder = tmp_path / "policy"

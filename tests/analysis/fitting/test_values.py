@@ -110,7 +110,7 @@ def test_where_nothing_stands_out_people_go_on_as_now(unclear: tuple[Fit, Path])
     with open(folder / "policy.csv", newline="") as file:
         assert {(row["action"], row["probability"]) for row in csv.DictReader(file)} == {(AS_NOW, "1")}
     page = (folder / "report.html").read_text()
-    assert "<h1>Go on as now: it cannot be said that this policy is better than current practice.</h1>" in page
+    assert "<h1>No change recommended: it cannot be said that this policy is better than current practice.</h1>" in page
     assert f"from {findings['needed']:,.0f} people on" in page
 
 

@@ -104,7 +104,7 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert run(["audit", *arguments]) == 0
     captured = capsys.readouterr()
     assert "local/laplace/private-ucb" in captured.out and "certified" in captured.out
-    assert captured.err == "local/laplace/private-ucb, as printed, promises 1 and truly gives 2.\n"
+    assert captured.err == "local/laplace/private-ucb, as printed, claims 1 and truly gives 2.\n"
 
 
 def naked(promise: object) -> list[Target]:
