@@ -36,6 +36,7 @@ from examples.own_noise import TestTruncatedLaplace
 from examples.own_shares import TestCoinShares
 from examples.own_world import TestQueue, TestSlipperyLake
 from tests.refusals import refused
+from tests.test_words import dialect
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 __all__ = [
@@ -337,25 +338,68 @@ def test_a_shop_is_answered_end_to_end() -> None:
     assert "always:5" in printed and "hold together with 95%" in printed
 
 
-def test_the_notebook_runs_from_above() -> None:
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+
+
+def played(notebook: Path, space: dict[str, Any]) -> list[Any]:
+    """What the cells of a notebook show, run from above in one space."""
     import json
 
-    notebook = json.loads((EXAMPLES / "shop.ipynb").read_text(encoding="utf-8"))
-    assert notebook["nbformat"] == 4
-    space: dict[str, Any] = {}
+    document = json.loads(notebook.read_text(encoding="utf-8"))
+    assert document["nbformat"] == 4
     shown = []
-    for cell in notebook["cells"]:
+    for cell in document["cells"]:
         if cell["cell_type"] != "code":
             continue
+        assert not cell["outputs"], "a notebook is kept without what it showed once"
         lines = "".join(cell["source"]).rstrip().splitlines()
         exec("\n".join(lines[:-1]) if _value(lines[-1]) else "\n".join(lines), space)
         if _value(lines[-1]):
             shown.append(eval(lines[-1], space))
+    return shown
+
+
+def test_a_notebook_goes_from_a_log_to_a_policy() -> None:
+    space: dict[str, Any] = {}
+    shown = played(EXAMPLES / "shop.ipynb", space)
     assert "each row is taken for one person" in shown[0]
     pictures = [one._repr_html_() for one in shown if hasattr(one, "_repr_html_")]
     assert len(pictures) == 2 and all("<svg" in one and "<script" not in one for one in pictures)
     assert "body{" not in pictures[0]  # it leaves the notebook's own page alone
     assert shown[-1][1].tolist() == space["fit"].predict(["1", "3", "2"]).tolist()
+
+
+def test_a_notebook_compares_algorithms(capsys: pytest.CaptureFixture[str]) -> None:
+    guarantees, regrets, shares = played(EXAMPLES / "comparison.ipynb", {})
+    assert guarantees["joint, confide"] == guarantees["joint, published"] == "2-DP, joint"
+    assert regrets["joint, confide"]["mean"] < regrets["joint, published"]["mean"]
+    assert shares["no privacy"].endswith("%") and "2-DP, joint" in capsys.readouterr().out
+
+
+def test_a_notebook_learns_a_bandit_with_features(capsys: pytest.CaptureFixture[str]) -> None:
+    (shares,) = played(EXAMPLES / "features.ipynb", {})
+    none, one, four = (float(text.partition("%")[0]) for text in shares.values())
+    assert none < four < one < 50
+    assert "confide.features/1" in capsys.readouterr().out
+
+
+def test_a_notebook_audits_a_claim() -> None:
+    """True: 2. That 40,000 samples prove no more than 1, or that half the noise is not seen: below 1e-6, by far."""
+    space: dict[str, Any] = {}
+    played(EXAMPLES / "audit_a_claim.ipynb", space)
+    assert 1 < space["finding"].lower_bound < space["finding"].certified_epsilon * 1.2
+    assert not space["mine"].ok
+
+
+def test_notebooks_have_the_words_of_the_field_and_links_that_lead_somewhere() -> None:
+    import json
+
+    assert len(NOTEBOOKS) == 4
+    for notebook in NOTEBOOKS:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        assert dialect(text) == []
+        assert all((EXAMPLES / target).is_file() for target in re.findall(r"\]\(([^)]+)\)", text))
 
 
 def _value(line: str) -> bool:

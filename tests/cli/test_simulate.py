@@ -88,9 +88,7 @@ def test_a_grid_resumes_and_folds_its_promises_into_one_table(tmp_path, capsys):
     assert first.err.count("saved in") == 4 and "was saved" not in first.err and "not the same" not in first.err
     kept = {path.name: (path / "curves.parquet").read_bytes() for path in folder.iterdir()}
     assert set(kept) == {f"guarantee-{promise}-horizon-{h}" for promise in ("joint-1-1e-6", "local-2") for h in (3, 4)}
-    assert (
-        first.out.count("true guarantee") == 1 and "(1, 1e-06)-DP, joint" in first.out and "2-DP, local" in first.out
-    )
+    assert first.out.count("true guarantee") == 1 and "(1, 1e-06)-DP, joint" in first.out and "2-DP, local" in first.out
     shutil.rmtree(folder / "guarantee-local-2-horizon-4")
     assert run(["simulate", *words.split(), "--workers", "2"]) == 0
     again = capsys.readouterr()
