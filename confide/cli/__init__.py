@@ -19,6 +19,7 @@ import click
 from .._version import __version__
 from ..errors import ConfideError, UnknownName
 from ..loading import load_files
+from .examples import with_example
 
 # By user: each command, which the module of its name holds, and what `confide --help` says of it.
 GROUPS: dict[str, dict[str, str]] = {
@@ -91,8 +92,7 @@ class LazyCommands(click.Group):
             hint = f"Did you mean {near[0]!r}?" if near else "See confide --help."
             raise UnknownName("command-unknown", f"command {cmd_name!r} is not known. {hint}")
         module = importlib.import_module(f".{cmd_name}", __name__)
-        command: click.Command = module.command
-        return command
+        return with_example(cmd_name, module.command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands of each user from the table, without importing anything."""

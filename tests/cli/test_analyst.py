@@ -20,7 +20,7 @@ def test_a_query_without_a_ledger_is_checked_all_the_same(tmp_path: Path, capsys
     query = f"duckdb:SELECT * FROM '{log}' ORDER BY user, step"
     assert run(["check", query, *SIZES, "--rho", "0.5"]) == 2
     printed = capsys.readouterr().out
-    assert "people   60" in printed and "--ledger PATH" in printed and "would be refused" in printed
+    assert "people     60" in printed and "--ledger PATH" in printed and "would be refused" in printed
     assert run(["check", query, *SIZES, "--rho", "0.5", "--ledger", str(tmp_path / "a.json"), "--budget", "1"]) == 0
     assert not (tmp_path / "a.json").exists()
 
@@ -28,7 +28,7 @@ def test_a_query_without_a_ledger_is_checked_all_the_same(tmp_path: Path, capsys
 def test_a_promise_of_nothing_is_answered_with_usual_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = write(tmp_path / "log.parquet", episodes(20, seed=2))
     assert run(["check", str(log), *SIZES, "--rho", "-1"]) == 2
-    assert "--rho -1 promises nothing that can be kept" in capsys.readouterr().err
+    assert "--rho -1 is no guarantee" in capsys.readouterr().err
     assert run(["check", str(log), *SIZES, "--rho", "1", "--learner", "vapvi"]) == 2
     assert "needs features. Give a table with --features" in capsys.readouterr().err
     assert run(["check", str(log), "--states", "3", "--actions", "2", "--rho", "1"]) == 2

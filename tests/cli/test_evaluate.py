@@ -47,7 +47,7 @@ def test_the_value_is_exact(policy: Path, capsys: pytest.CaptureFixture[str]) ->
     exact = world.scale.to_people(policy_value(world.model, Fit.load(policy).policy), 4)
     assert document["value"] == pytest.approx(exact) and document["value"] <= document["optimal_value"]
     assert run(["evaluate", str(policy), "--env", "riverswim/3"]) == 0
-    assert "where the best policy is worth" in capsys.readouterr().out
+    assert "where the best policy has the value" in capsys.readouterr().out
 
 
 def test_worlds_that_do_not_fit(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

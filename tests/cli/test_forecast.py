@@ -32,7 +32,9 @@ def test_the_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["forecast", *SIZES, "--epsilon", "1"]) == 0
     printed = capsys.readouterr().out
     assert (
-        "1-DP, central: discrete-laplace noise" in printed and "stands out from" in printed and "1,000,000" in printed
+        "1-DP, central: discrete-laplace noise" in printed
+        and "exceeds the noise from" in printed
+        and "1,000,000" in printed
     )
     assert run(["forecast", *SIZES, "--epsilon", "1", "--trust", "local"]) == 0
     assert "for 1,000 people" in capsys.readouterr().out
@@ -94,7 +96,7 @@ def test_devices_need_many_more_people() -> None:
 
 def test_what_cannot_be_forecast(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["forecast", *SIZES]) == 2
-    assert "A forecast needs a promise" in capsys.readouterr().err
+    assert "A forecast needs a guarantee" in capsys.readouterr().err
     assert run(["forecast", *SIZES, "--rho", "1", "--next-states", "21"]) == 2
     assert "at most 20" in capsys.readouterr().err
     with pytest.raises(Exception, match="central or local"):

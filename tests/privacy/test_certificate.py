@@ -100,13 +100,13 @@ def test_nothing_is_said_of_mechanisms_without_a_promise() -> None:
     certificate = CERTIFICATES["none"]
     assert certificate.calibration == certificate.noise == "none"
     assert certificate.mechanisms == ()
-    assert str(certificate).splitlines()[0].split(maxsplit=1) == ["promise", "no privacy"]
+    assert str(certificate).splitlines()[0].split(maxsplit=1) == ["guarantee", "no privacy"]
 
 
 def test_how_a_certificate_prints() -> None:
     lines = str(CERTIFICATES["audited"]).splitlines()
     assert [line.split("  ", 1)[0] for line in lines] == [
-        "promise",
+        "guarantee",
         "paper's claim",
         "hides",
         "neighbours",

@@ -43,9 +43,9 @@ def test_a_promise_is_made_in_one_currency() -> None:
         Central(delta=1e-6, rho=0.5)
     with pytest.raises(InvalidInput, match="needs epsilon"):
         Local()
-    with pytest.raises(InvalidInput, match="promises nothing"):
+    with pytest.raises(InvalidInput, match="has no guarantee"):
         Guarantee("none", 1.0)
-    with pytest.raises(InvalidInput, match="promises nothing"):
+    with pytest.raises(InvalidInput, match="has no guarantee"):
         Guarantee("none", rho=1.0)
 
 
@@ -164,7 +164,7 @@ def test_the_pure_epsilon_of_a_promise_or_a_share_of_it(share: float) -> None:
     assert Joint(3.0, 1e-6).pure_epsilon(share) == 3.0 * share
     assert Local(rho=0.5).pure_epsilon(share) == pytest.approx(1.0 * share)
     assert Local(rho=8.0).pure_epsilon(share) == pytest.approx(8.0 * share)
-    with pytest.raises(InvalidInput, match="needs a promise"):
+    with pytest.raises(InvalidInput, match="needs a guarantee"):
         NoPrivacy().pure_epsilon(share)
 
 

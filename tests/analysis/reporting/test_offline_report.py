@@ -109,7 +109,7 @@ def test_the_promise_is_in_plain_words():
     assert "odds change by at most a factor of" in page()
     assert "except with probability 1 in 1,000,000" in page()  # rho is converted, and says so
     assert "factor of 2.72.</p>" in page(Central(epsilon=1.0))
-    assert "weak promise" in page(Central(epsilon=50.0))
+    assert "weak guarantee" in page(Central(epsilon=50.0))
     assert "may reveal people" in page(NoPrivacy())
 
 

@@ -238,17 +238,17 @@ def test_what_is_not_the_book_of_this_design_is_refused() -> None:
         return bytes(msgpack.packb([form, digest, msgpack.packb(list({**named, **changes}.values()))]))
 
     for bad, reason in (
-        (b"", "not a curator's book"),
-        (data[:-1], "not a curator's book"),
-        (data + b"x", "not a curator's book"),
+        (b"", "not a curator's aggregate"),
+        (data[:-1], "not a curator's aggregate"),
+        (data + b"x", "not a curator's aggregate"),
         (msgpack.packb(["confide.curator/9", digest, state]), "its format is"),
         (msgpack.packb([form, other.digest, state]), "another design"),
         (msgpack.packb([form, digest, b"x"]), "not a counter's state"),
-        (msgpack.packb([form, digest, None]), "not a curator's book"),
+        (msgpack.packb([form, digest, None]), "not a curator's aggregate"),
         (with_state(spent=True), "used before"),
-        (with_state(cells=3), "not a curator's book"),
+        (with_state(cells=3), "not a curator's aggregate"),
         (with_state(release=7), "more releases"),
-        (with_state(release=-1), "not a curator's book"),
+        (with_state(release=-1), "not a curator's aggregate"),
         (with_state(arrays=[]), "another counter"),
         (with_state(arrays=fields[5][:1]), "another counter"),
     ):

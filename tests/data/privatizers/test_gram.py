@@ -222,7 +222,7 @@ def test_what_people_earned_is_priced_by_its_share_and_drawn_so():
         book = open_book(made, noise)
         book.take_sum(nothing())
         release = book.close(first)
-        with pytest.raises(PrivacyError, match="answered once"):
+        with pytest.raises(PrivacyError, match="released once"):
             book.close(first)
         return release
 

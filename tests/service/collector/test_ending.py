@@ -96,7 +96,7 @@ def test_a_weaker_successor_is_refused(tmp_path: Path) -> None:
         succeed(folder, weaker)
     with pytest.raises(InvalidInput, match="follow itself"):
         succeed(folder, folder)
-    with pytest.raises(InvalidInput, match="promises less"):
+    with pytest.raises(InvalidInput, match="weaker guarantee"):
         make_service(tmp_path / "new", Spec(3, 2, 4), Local(5.0), 100, before=folder.contract())
     made = make_service(tmp_path / "new", Spec(3, 2, 4), Local(3.0), 100, before=folder.contract()).contract()
     assert (made.document["version"], made.document["name"], made.operator) == (2, "tea", "Tea Ltd")
