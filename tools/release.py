@@ -6,6 +6,7 @@ repository. Takes minutes and a gigabyte of disk at a time; it is no part of `./
 
   ./run release                      everything
   ./run release --only full          one set of extras, by its name; '' is the base
+  ./run release --python python3.13  installs with this interpreter, in place of the one that builds; may be given several times
   ./run release --build              build only
 """
 
@@ -18,7 +19,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -62,11 +62,11 @@ def build() -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def install(archive: Path, extras: str) -> int:
+def install(archive: Path, extras: str, interpreter: str = sys.executable) -> int:
     """Install an archive with its extras in a new environment and run their command there; how many MB that takes."""
     with tempfile.TemporaryDirectory(prefix="confide-release-") as folder:
         home = Path(folder) / "venv"
-        venv.create(home, with_pip=True, symlinks=True)
+        subprocess.run([interpreter, "-m", "venv", str(home)], check=True, cwd=folder)
         python = str(home / "bin" / "python")
         # Nothing of the environment that this runs in may stand in for what was not installed.
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
@@ -88,16 +88,19 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run release", description=__doc__.partition("\n")[0])
     parser.add_argument("--build", action="store_true", help="build only")
     parser.add_argument("--only", choices=list(INSTALLS), help="one set of extras")
+    parser.add_argument("--python", action="append", help="an interpreter to install with; may be given several times")
     chosen = parser.parse_args(arguments)
     wheel, sdist = build()
     print(f"built {wheel.name} ({wheel.stat().st_size:,} bytes) and {sdist.name} ({sdist.stat().st_size:,} bytes)")
     if chosen.build:
         return 0
-    for extras in INSTALLS if chosen.only is None else [chosen.only]:
-        size = install(wheel, extras)
-        print(f"wheel [{extras}]: installed, {size} MB, ran: python {INSTALLS[extras]}", flush=True)
-    if chosen.only in (None, ""):
-        print(f"sdist []: installed, {install(sdist, '')} MB")
+    for interpreter in chosen.python or [sys.executable]:
+        version = subprocess.run([interpreter, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+        for extras in INSTALLS if chosen.only is None else [chosen.only]:
+            size = install(wheel, extras, interpreter)
+            print(f"{version}, wheel [{extras}]: installed, {size} MB, ran: python {INSTALLS[extras]}", flush=True)
+        if chosen.only in (None, ""):
+            print(f"{version}, sdist []: installed, {install(sdist, '', interpreter)} MB", flush=True)
     return 0
 
 

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import confide.cli as cli
-from confide.cli.examples import EXAMPLES
+from confide.cli import EXAMPLES
 from confide.lab.environments.clinic import clinic, practice
 from confide.lab.simulation.offline_log import draw_records
 from confide.lab.staging.processes import Process
