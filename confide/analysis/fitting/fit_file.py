@@ -27,7 +27,18 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "labels": ("source", "confirmed", "file", "states", "actions"),
     "edges": ("file", "states", "actions"),
-    "guarantee": ("rho", "epsilon", "delta", "budget", "ledger", "mechanism", "visits", "reward_centre", "failure", *JUDGING),
+    "guarantee": (
+        "rho",
+        "epsilon",
+        "delta",
+        "budget",
+        "ledger",
+        "mechanism",
+        "visits",
+        "reward_centre",
+        "failure",
+        *JUDGING,
+    ),
     "learner": (
         *(
             "name",
