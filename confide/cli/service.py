@@ -23,6 +23,8 @@ from . import options
 from .output import emit, note, table
 
 if TYPE_CHECKING:
+    from ..lab.simulation.half_gain import HalfGain
+    from ..privacy import Guarantee
     from ..service.contract.folder import Folder
 
 SIZES = ("horizon", "states", "actions")
@@ -157,6 +159,9 @@ def command() -> None:
     "--issuer-key", type=click.Path(exists=True, dir_okay=False), help="The public key of an issuer made elsewhere."
 )
 @click.option("--check", is_flag=True, help="Make nothing: simulate this contract, and say what it loses.")
+@click.option(
+    "--forecast", is_flag=True, help="Simulate from how many users on half of the gain is had; the contract says it."
+)
 @click.option("--environment", help="--check: a world of these sizes; by default a random one.")
 @click.option("--succeeds", type=click.Path(exists=True, file_okay=False), help="The folder of the service it follows.")
 @click.option("--from", "source", type=click.Path(exists=True, dir_okay=False), help="A TOML file with these options.")
@@ -203,6 +208,9 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         features=features,
         rewards=rewards,
     )
+    forecast = _forecast(folder, arguments, promise) if arguments["forecast"] or arguments["check"] else None
+    if forecast is not None:
+        made = partial(made, forecast=forecast.as_json())
     before = None if arguments["succeeds"] is None else Folder(Path(arguments["succeeds"]))
     if arguments["check"]:
         checked = partial(made, before=None if before is None else before.contract())
@@ -213,11 +221,20 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     if as_json:
         issuer = str(service_folder.issuer_path) if service_folder.issuer_path.is_dir() else None
         told: dict[str, Json] = {"folder": str(service_folder.path), "pin": contract.pin, "rounds": len(contract.ends)}
-        emit({**told, "open": contract.issuer is None, "issuer": issuer})
+        emit(
+            {
+                **told,
+                "open": contract.issuer is None,
+                "issuer": issuer,
+                "forecast": contract.document["learner"].get("forecast"),
+            }
+        )
         return
     for line in admission_lines(contract):
         click.echo(line)
     click.echo(str(contract.design.certificate("plain")))
+    if forecast is not None:
+        click.echo(f"\nA forecast: {forecast.sentence}.")
     click.echo(f"\nThe contract is {service_folder.contract_file}. Devices join with pin={contract.pin!r}.")
     about = contract.intermediary
     if about is not None:
@@ -232,6 +249,18 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
             f"confide: {service_folder.issuer_path} issues one token per user, and belongs on a machine of its own: "
             f"confide issue. Simulated users: confide visit URL --login {service_folder.issuer_path}"
         )
+
+
+def _forecast(folder: str, arguments: dict[str, Any], promise: Guarantee) -> HalfGain | None:
+    """From how many users on half of the possible gain is had, by simulation; None for what has no prior of worlds."""
+    from ..lab.simulation.half_gain import half_gain
+    from ..mdp import Spec
+
+    if arguments["learner"] == "ucrl-vtr":
+        return None
+    spec = Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"])
+    operator = arguments["operator"] or arguments["name"] or Path(folder).resolve().name
+    return half_gain(spec, promise, not arguments["is_open"] and (arguments["between"] or operator) != operator)
 
 
 def _founded(folder: str, made: Callable[..., Folder], before: Folder | None, arguments: dict[str, Any]) -> Folder:
@@ -272,16 +301,21 @@ def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) 
         "interval": [regret.low, regret.high],
         "at_random": found.at_random,
         "needed": math.ceil(found.needed),
+        "forecast": contract.document["learner"].get("forecast"),
     }
     if as_json:
         emit(results)
         return
-    table(["what", "found"], [(name, value) for name, value in results.items()])
+    table(["what", "found"], [(name, value) for name, value in results.items() if name != "forecast"])
     enough = "enough" if found.needed <= found.users else "not enough"
     click.echo(
         f"\n{found.users:,} users lose {regret.text()} in {found.environment}, and {found.at_random:,.0f} if they act at random. "
         f"About {math.ceil(found.needed):,} are needed until something is learned: these are {enough}."
     )
+    if results["forecast"] is not None:
+        from ..lab.simulation.half_gain import HalfGain
+
+        click.echo(f"A forecast: {HalfGain.from_json(results['forecast']).sentence}.")
 
 
 def _labels(arguments: dict[str, Any]) -> dict[str, list[str]] | None:

@@ -13,6 +13,7 @@ from .output import emit, note, plain_number, table
 
 if TYPE_CHECKING:
     from ..analysis.results import Run
+    from ..lab.simulation.half_gain import HalfGain
 
 LOGGED = ("behaviour", "return_range", "visits", "judge")
 """Options about logged people."""
@@ -132,6 +133,11 @@ Examples:
     metavar="SHARE|auto|none",
     help="With --offline: of users who judge the policy, as in a fit, and by default as there.",
 )
+@click.option(
+    "--forecast",
+    is_flag=True,
+    help="Also say from how many users on half of the gain is had in worlds of these sizes, and under other trust models.",
+)
 @click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
 @click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")
 @click.option("--again", type=click.Path(file_okay=False), help="Run what this folder holds again, to the same digits.")
@@ -141,7 +147,13 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
-    context: click.Context, /, environment: str | None, compare: tuple[str, ...], as_json: bool, **arguments: Any
+    context: click.Context,
+    /,
+    environment: str | None,
+    compare: tuple[str, ...],
+    as_json: bool,
+    forecast: bool,
+    **arguments: Any,
 ) -> None:
     """Simulate a learner in ENVIRONMENT under a privacy guarantee; the regret is exact.
 
@@ -185,10 +197,25 @@ def command(
     if arguments["plot"]:
         study.plot(arguments["plot"])
         note(f"drawn in {arguments['plot']}")
+    told = _forecasts(arguments, environment) if forecast and environment is not None else {}
     if as_json:
-        emit(runs[0].as_json() if len(runs) == 1 else {"runs": [run.as_json() for run in runs]})
+        more = {"forecast": {name: each.as_json() for name, each in told.items()}} if told else {}
+        emit({**(runs[0].as_json() if len(runs) == 1 else {"runs": [run.as_json() for run in runs]}), **more})
     else:
         _show(runs)
+        for name, each in told.items():
+            click.echo(f"{name}: {each.sentence}")
+
+
+def _forecasts(arguments: dict[str, Any], environment: str) -> dict[str, HalfGain]:
+    """For the chosen guarantee, and for the same epsilon under the other trust models: what worlds of these sizes take."""
+    from ..lab.environments import make
+    from ..lab.simulation.half_gain import beside, half_gain
+
+    chosen = options.guarantee(*(arguments[name] for name in ("trust", "epsilon", "delta", "rho")))
+    world = make(environment, arguments["horizon"])
+    spec = world.spec if arguments["model"] is None else world.with_dynamics(arguments["model"]).spec
+    return {str(each): half_gain(spec, each, bool(arguments["claimed"])) for each in beside(chosen).values()}
 
 
 def _alone(context: click.Context) -> None:

@@ -37,6 +37,9 @@ STANDS_OUT = 2.0
 
 MOST_PEOPLE = 1e18
 
+LEAST_VISITS = 1e-100
+"""Pairs that the best policy visits less often are left out: their squares would be zero."""
+
 MOST_WORK = 10**8
 """Multiplications; in larger worlds only the design is asked."""
 
@@ -108,7 +111,7 @@ def people_for_value(design: Design, model: Model) -> float:
     for layer, s, a in np.ndindex(spec.layers, spec.states, spec.actions):
         steps = layer_of_step == layer
         weight = visits[steps, s, a].sum()
-        if weight > 0:
+        if weight > LEAST_VISITS:
             future = visits[steps, s, a] @ values[1:][steps]
             return_ahead = (
                 visits[steps, s, a] * ((P[steps, s, a] * values[1:][steps]).sum(axis=-1) + r[steps, s, a])

@@ -66,6 +66,8 @@ class ServiceChoices:
     """What else the contract is to say of its shuffler or its curator."""
     issuer: TokenIssuer | None = None
     """Who issues tokens, one a person; None leaves the service open to anybody."""
+    forecast: dict[str, Any] | None = None
+    """From how many people on half of the possible gain is had, as a simulation says: `people`, `low` and `high`."""
     features: MixtureFeatures | None = None
     """Of a linear mixture, by default one-hot."""
     rewards: Any = None
@@ -95,6 +97,7 @@ class ServiceChoices:
             "failure": self.failure,
             "bonus_scale": self.bonus_scale,
             **({"expected": self.people} if self.endless else {}),
+            **({} if self.forecast is None else {"forecast": self.forecast}),
         }
         return entry if self.rewards is None else {**entry, "rewards": self._known_rewards().tolist()}
 

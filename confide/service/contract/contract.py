@@ -29,6 +29,8 @@ from .tokens import TokenChecker, TokenIssuer
 SCHEMA = "confide.contract/1"
 MOST_BYTES = 1 << 24
 KEY_BYTES = 32
+FORECAST = ("people", "low", "high")
+"""Of a forecast, where a contract has one: from how many people on half of the possible gain is had; None is more than 10^7."""
 _KEYS = {
     "schema",
     "name",
@@ -312,6 +314,9 @@ def _check(document: dict[str, Any], design: Design) -> None:
     if not isinstance(learner["name"], str) or not isinstance(learner["options"], dict):
         raise ValueError("it does not name its learner")
     validation.integer("expected", learner.get("expected", 1), 1, design.schedule.users)
+    for name in FORECAST if "forecast" in learner else ():
+        if learner["forecast"][name] is not None:
+            validation.integer(name, learner["forecast"][name], 1)
     for name in ("name", "operator"):
         if not isinstance(document[name], str) or not 0 < len(document[name]) <= 200:
             raise ValueError(f"its {name} is no word")

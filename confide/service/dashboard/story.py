@@ -85,6 +85,7 @@ def outlook(contract: Contract) -> dict[str, Json]:
         "error": [float(value) for value in typical_error(design, people)],
         "needed": math.ceil(needed) if needed < 1e15 else None,
         "round": enough[0] if enough else None,
+        "half": contract.document["learner"].get("forecast"),
     }
 
 

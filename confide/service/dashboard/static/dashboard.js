@@ -174,14 +174,16 @@ function showLearned() {
     note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
     $("worth-chart").replaceChildren(note);
   }
-  const { needed, round, people, error } = outlook;
+  const { needed, round, people, error, half } = outlook;
   const users = people.at(-1);
+  const about = (count) => (count === null ? "more than 10,000,000" : many(Number(count.toPrecision(2))));
+  const forecast = half ? ` In simulated worlds of these sizes half of the possible gain is had from about ${about(half.people)} people (${about(half.low)} to ${about(half.high)}).` : "";
   put(
     "sure-note",
-    needed === 0 ? "There is no noise: every count is exact."
+    (needed === 0 ? "There is no noise: every count is exact."
     : needed === null ? "Under this promise the average count never stands out from its noise."
     : round ? `The average count stands out from its noise after about ${many(needed)} people, when round ${round} closes. Until then the policy is mostly guesswork.`
-    : `The average count would stand out from its noise after about ${many(needed)} people; this service ends with ${many(users)}. Expect something to be learned about frequent situations only.`,
+    : `The average count would stand out from its noise after about ${many(needed)} people; this service ends with ${many(users)}. Expect something to be learned about frequent situations only.`) + forecast,
   );
   if (error.some((one) => one > 0)) {
     drawErrors($("sure-chart"), outlook, now?.people ?? 0);
