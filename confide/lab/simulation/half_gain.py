@@ -126,7 +126,7 @@ def half_gain(spec: Spec, promise: Guarantee, claimed: bool = False) -> HalfGain
     kept = _kept(spec, promise, claimed)
     if kept.is_file():
         return HalfGain.from_json(json.loads(kept.read_text(encoding="utf-8")))
-    choices = {"claimed": True} if claimed and promise.trust == SHUFFLE else {}
+    choices = {"claimed": True} if claimed else {}
     numbers = [people_until_half(world, promise, **choices) for world in prior(spec)]
     low, high = (float(np.quantile(numbers, share, method="nearest")) for share in (0.25, 0.75))
     beyond = sum(map(math.isinf, numbers)) > WORLDS / 2
@@ -144,7 +144,7 @@ def _kept(spec: Spec, promise: Guarantee, claimed: bool) -> Path:
 
 def beside(promise: Guarantee, delta: float = 1e-6) -> dict[str, Guarantee]:
     """The guarantee, and the same epsilon under the other trust models that services have, by their words."""
-    if promise.epsilon is None or promise.trust not in (LOCAL, SHUFFLE, JOINT):
+    if promise.epsilon is None:
         return {promise.trust: promise}
     other = promise.delta or delta
     every: dict[str, Guarantee] = {
@@ -152,4 +152,5 @@ def beside(promise: Guarantee, delta: float = 1e-6) -> dict[str, Guarantee]:
         SHUFFLE: Shuffle(promise.epsilon, other),
         JOINT: Joint(promise.epsilon, other),
     }
-    return {promise.trust: promise, **{trust: each for trust, each in every.items() if trust != promise.trust}}
+    first = {promise.trust: promise}
+    return {**first, **every, **first}
