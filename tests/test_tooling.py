@@ -344,6 +344,16 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert set(re.findall(r"(?<![.\d])0\.\d+\.\d+(?![.\d])", readme)) == {version[1]}
 
 
+def test_the_citation_names_people_a_day_and_the_address_that_the_package_has() -> None:
+    """None is invented: it has an address once `pyproject.toml` has one."""
+    citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+    (author,) = PYPROJECT["project"]["authors"]
+    assert f'- name: "{author["name"]}"' in citation
+    assert re.search(r'^date-released: "\d{4}-\d\d-\d\d"$', citation, flags=re.MULTILINE)
+    addresses = re.findall(r"^(?:repository-code|url): (.*)$", citation, flags=re.MULTILINE)
+    assert bool(addresses) == bool(PYPROJECT["project"].get("urls"))
+
+
 def test_a_release_installs_every_extra() -> None:
     """Each is in some set, and so is the base."""
     extras = {name for names in release.INSTALLS for name in names.split(",") if name}

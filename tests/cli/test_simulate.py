@@ -107,6 +107,10 @@ def test_a_grid_over_worlds_learners_and_printings(capsys):
     assert [(one["environment"], one["learner"]) for one in runs] == [
         (world, learner) for world in ("chain/4", "riverswim/3") for learner in ("ucbvi", "obi")
     ]
+    words = "chain/3 --horizon 3 --trust none --seeds 1 --episodes 50 --compare learner=ucbvi,ucbvi?bonus=hoeffding"
+    assert run(["simulate", *words.split(), "--json"]) == 0
+    own = [(one["learner"], one["regret"]["mean"]) for one in json.loads(capsys.readouterr().out)["runs"]]
+    assert [learner for learner, _ in own] == ["ucbvi", "ucbvi?bonus=hoeffding"] and own[0][1] != own[1][1]
     words = "random/2x2 --horizon 2 --learner obi --trust local --epsilon 1 --delta 0.1 --calibration paper --seeds 1"
     results = {}
     for more in ("", "--printing proof"):
