@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import confide
-from tools import reference
+from tools import interfaces, reference
 
 PACKAGE = Path(__file__).parents[1] / "confide"
 INSIDE = {
@@ -21,6 +21,12 @@ INSIDE = {
 
 def test_the_list_of_names_is_what_the_code_says() -> None:
     assert reference.INDEX.read_text(encoding="utf-8") == reference.index(), "python -m tools.reference writes it anew"
+
+
+@pytest.mark.parametrize("page", interfaces.PAGES)
+def test_commands_and_addresses_are_what_the_code_says(page: str) -> None:
+    written = (interfaces.FOLDER / page).read_text(encoding="utf-8")
+    assert written == interfaces.PAGES[page](), "python -m tools.reference writes it anew"
 
 
 def test_every_package_with_public_names_has_a_page() -> None:

@@ -181,5 +181,9 @@ def _stored(line: ast.Assign | ast.AnnAssign) -> list[str]:
 
 
 if __name__ == "__main__":
+    from . import interfaces  # which the environment of the site cannot load
+
     INDEX.write_text(index(), encoding="utf-8")
     codes.PAGE.write_text(codes.page(), encoding="utf-8")
+    for page, written in interfaces.PAGES.items():
+        (interfaces.FOLDER / page).write_text(written(), encoding="utf-8")
