@@ -53,8 +53,8 @@ def http() -> str:
     lines = [
         "# HTTP",
         "",
-        "Every address of the servers, written by `python -m tools.reference` from their OpenAPI documents; a running server has its",
-        "own, with lengths, at `/v1/openapi.json`. A refusal is `application/problem+json` with a `code` of [the list](codes.md).",
+        "Every address of the servers, written by `python -m tools.reference` from their OpenAPI documents; a running server",
+        "has its own, with lengths, at `/v1/openapi.json`. A refusal is `application/problem+json` with a `code` of [the list](codes.md).",
     ]
     seen: set[tuple[str, str]] = set()
     for title, document in documents.items():
