@@ -54,7 +54,7 @@ def http() -> str:
         "# HTTP",
         "",
         "Every address of the servers, written by `python -m tools.reference` from their OpenAPI documents; a running server",
-        "has its own, with lengths, at `/v1/openapi.json`. A refusal is `application/problem+json` with one of [these codes](codes.md).",
+        "has its own, with lengths, at `/v1/openapi.json`. A refusal is problem+json with one of [these codes](codes.md).",
     ]
     seen: set[tuple[str, str]] = set()
     for title, document in documents.items():
