@@ -20,6 +20,7 @@ from confide.protocol.accepted import row_of, rows_in_pages
 from confide.protocol.kinds.asked import AskedQuestion
 from confide.protocol.kinds.question import asked_by
 from confide.protocol.releases import Report, Sum, release_bytes
+from confide.service.collector import alarms
 from confide.service.collector.founding import make_service
 from confide.service.collector.learning import RoundLearner
 from confide.service.contract.encoding import to_base64
@@ -78,7 +79,10 @@ def asked_in(service: Service, head: Head) -> np.ndarray:
     return service.collector.contract.design.question.from_bytes_of_member(data).law
 
 
-def test_rounds_sign_a_law_that_follows_the_policy_and_devices_draw_from_it(tmp_path: Path) -> None:
+def test_rounds_sign_a_law_that_follows_the_policy_and_devices_draw_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alarms, "DOUBTS", 1e-9)  # or one round in fifty would wait, by chance
     schedule = Schedule.batches(90, 3)
     folder = make_service(
         tmp_path / "tea", Spec(3, 2, 4), Local(epsilon=8.0), 90, mechanism="asked-k-ary", schedule=schedule
