@@ -37,7 +37,7 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "5 seeds may miss" in printed and "paired t-test" in printed and "private-ucb-vi" in printed
     for name in ("table.tex", "table.csv", "figure.pdf", "grid.png"):
         assert Path(name).stat().st_size > 300
-    assert (tmp_path / "grid" / "learner-ucbvi-promise-none" / "config.json").is_file(), "as the page names it"
+    assert (tmp_path / "grid" / "learner-ucbvi-guarantee-none" / "config.json").is_file(), "as the page names it"
 
 
 @pytest.mark.law
