@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from . import options
 from .init import folder_of
 from .output import emit, plain_number, table, working
 
+if TYPE_CHECKING:
+    from ..analysis.fitting.explaining import Tree
+
 
 @click.command("explain")
 @click.argument("policy")
 @click.option("--most", type=options.Count(), default=10, show_default=True, help="How many differences.")
+@click.option("--tree", "leaves", type=options.Count(), metavar="K", help="Also a tree of at most K leaves.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(policy: str, most: int, as_json: bool) -> None:
+def command(policy: str, most: int, leaves: int | None, as_json: bool) -> None:
     """The differences between the policy in the folder POLICY and current practice that matter most. Spends nothing."""
-    from ..analysis.fitting.explaining import explain
+    from ..analysis.fitting.explaining import explain, tree
     from ..analysis.reporting.numbers import each
     from ..analysis.reporting.offline_report import noun
     from ..analysis.results.fit import Fit
@@ -23,9 +29,13 @@ def command(policy: str, most: int, as_json: bool) -> None:
     with working("judging differences"):
         fit = Fit.load(folder_of(policy))
         differences = explain(fit, most)
+        grown = None if leaves is None else tree(fit, leaves)
     if as_json:
-        alarms = fit.findings.get("alarms")
-        emit({"differences": [difference.as_json() for difference in differences], "alarms": alarms})
+        told = {
+            "differences": [difference.as_json() for difference in differences],
+            "alarms": fit.findings.get("alarms"),
+        }
+        emit(told if grown is None else {**told, "tree": grown.as_json()})
         return
     if fit.findings.get("judged_said"):
         click.echo(fit.findings["judged_said"])
@@ -54,6 +64,22 @@ def command(policy: str, most: int, as_json: bool) -> None:
     table(("in", "do", "now mostly", "at steps", worth_head, "rests on counted steps"), rows)
     click.echo(
         "Each gain is that of one difference alone, with a 95% interval; they do not add up. Counts are private."
+    )
+    if grown is not None:
+        click.echo()
+        show_tree(grown, each(noun(fit.certificate.guarantee)))
+
+
+def show_tree(grown: Tree, unit: str) -> None:
+    """Show a tree leaf by leaf, and what it loses beside the policy."""
+    rows = [
+        (", ".join(leaf.conditions) or "always", grown.actions[leaf.action], f"{leaf.share:.0%}")
+        for leaf in grown.leaves
+    ]
+    table(("if", "do", "of steps"), rows)
+    click.echo(
+        f"By the release's model this tree loses {plain_number(max(grown.loss, 0.0))} {unit} beside the policy; it does the same "
+        f"in {grown.agrees:.0%} of steps. It is no guideline before somebody has judged it."
     )
 
 

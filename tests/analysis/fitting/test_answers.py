@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import confide as cf
 from confide.analysis.fitting.comparing import compare, read_policy
-from confide.analysis.fitting.explaining import explain
+from confide.analysis.fitting.explaining import explain, tree
 from confide.analysis.results import exports
 from confide.analysis.results.fit import Fit
 from confide.cli import run
@@ -37,8 +38,8 @@ def fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
     """One shop, one step, no names: noise that hides nobody much, so that what is learned is the same every time."""
     folder = tmp_path_factory.mktemp("shop")
     data = cf.trajectories.read(log(), labels={"states": STATES, "actions": ACTIONS}, horizon=1)
-    ledger = folder / "shop.ledger.json"
-    return cf.fit(data, privacy=cf.Central(rho=50.0), budget=100.0, ledger=ledger, out=folder / "policy")
+    words: dict[str, Any] = {"budget": 100.0, "ledger": folder / "shop.ledger.json", "out": folder / "policy"}
+    return cf.fit(data, privacy=cf.Central(rho=50.0), judge="none", unconfounded=True, **words)
 
 
 def test_all_are_judged_from_one_release_and_hold_the_truth(fit: Fit, tmp_path: Path) -> None:
@@ -86,6 +87,31 @@ def test_the_greatest_differences_come_first_in_labels(fit: Fit) -> None:
     assert abs(result[0].rests - seen) < 3 * result[0].error + 1
 
 
+def test_unless_it_is_declared_nothing_of_a_single_step_is_sure(fit: Fit) -> None:
+    check = {"name": "confounding", "passed": False, "said": ""}
+    doubted = compare(replace(fit, findings={**fit.findings, "checks": [check]}))
+    assert doubted.alarms == ("confounding",) and not any(row.gain["sure"] for row in doubted.rows)
+    assert compare(fit).alarms == () and compare(fit).rows[1].gain["sure"]
+
+
+def test_a_tree_of_more_leaves_comes_closer_to_the_policy(fit: Fit) -> None:
+    """Three states with an action each: three leaves are the policy itself, one is the best single choice."""
+    grown = [tree(fit, leaves) for leaves in (1, 2, 3, 9)]
+    assert [len(one.leaves) for one in grown] == [1, 2, 3, 3]
+    assert grown[0].loss > grown[1].loss > grown[2].loss == pytest.approx(0.0, abs=1e-9) and grown[2].agrees == 1.0
+    for leaf in grown[2].leaves:
+        (states,) = np.nonzero(leaf.where[0])
+        assert {fit.act(0, STATES[s]) for s in states} == {grown[2].actions[leaf.action]}
+    assert sum(leaf.share for leaf in grown[1].leaves) == pytest.approx(1.0)
+    # What one action everywhere would be worth, by the release's own model.
+    always = {
+        name: row.model
+        for name, row in zip(ACTIONS, compare(fit, {a: f"always:{a}" for a in ACTIONS}).rows, strict=True)
+    }
+    learned, practice = (row.model for row in compare(fit, {"learned": "learned", "practice": "practice"}).rows)
+    assert grown[0].loss == pytest.approx(learned - max(*always.values(), practice), abs=1e-6)
+
+
 def test_the_same_policy_in_every_form(fit: Fit, tmp_path: Path) -> None:
     table = log()
     expected = fit.predict(table)
@@ -123,8 +149,13 @@ def test_the_commands(fit: Fit, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run(["compare", str(folder), "--plot", str(tmp_path / "all.svg"), "--json"]) == 0
     assert [row["policy"] for row in json.loads(capsys.readouterr().out)["policies"]] == ["practice", "learned"]
     assert (tmp_path / "all.svg").read_text().startswith("<svg")
-    assert run(["explain", str(folder)]) == 0
-    assert "late" in capsys.readouterr().out
+    assert run(["explain", str(folder), "--tree", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "late" in printed and "this tree loses" in printed
+    assert run(["explain", str(folder), "--tree", "2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["tree"]["leaves"]) == 2
+    assert run(["explain", str(folder), "--tree", "0"]) == 2
+    capsys.readouterr()
     for form in ("csv", "json", "sql"):
         assert run(["export", str(folder), "--to", form]) == 0
         assert "late" in capsys.readouterr().out

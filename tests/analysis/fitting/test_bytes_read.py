@@ -36,7 +36,7 @@ def bytes_read() -> int:
 def test_a_fit_reads_a_text_table_twice(tmp_path: Path) -> None:
     """Once for quotation marks, which say where entries end, and once to count. Beside that, the blocks by which data is known."""
     promise, sizes = cf.Central(rho=1.0), {"states": 4, "actions": 2, "horizon": 3}
-    first = log(tmp_path / "first.csv", 50)
+    first = log(tmp_path / "first.csv", 3000)
     cf.fit(read(first, **sizes), privacy=promise, budget=1.0, out=tmp_path / "first")  # loads and compiles
     second = log(tmp_path / "second.csv", 25_000)
     size = second.stat().st_size
@@ -44,7 +44,7 @@ def test_a_fit_reads_a_text_table_twice(tmp_path: Path) -> None:
     before = bytes_read()
     fit = cf.fit(read(second, **sizes), privacy=promise, budget=1.0, out=tmp_path / "second")
     used = bytes_read() - before
-    assert fit.users == 25_000
+    assert 17_000 < fit.users < 18_000  # the others judge: seven deviations
     assert 2 * size <= used <= 2 * size + BLOCK * BLOCKS + OTHERWISE
 
 
