@@ -107,6 +107,7 @@ def run(many: int, seed: int, place: Path) -> KillTally:
 
     write_log(place / "log.parquet")
     one_fit(place, marks=False)
+    people = range(int(0.6 * PEOPLE), int(0.8 * PEOPLE))  # the others judge
     started = time.monotonic()
     one_fit(place, marks=False)
     length = time.monotonic() - started
@@ -123,14 +124,14 @@ def run(many: int, seed: int, place: Path) -> KillTally:
         assert was_running or releases != old, "a fit that ended left nothing"
         if waiting.exists():
             waiting_fit = Fit.load(waiting)
-            assert waiting_fit.users == PEOPLE
+            assert waiting_fit.users in people
             if releases == old:
                 assert refit(waiting, out=place / "policy", replacing=True).releases == waiting_fit.releases
                 releases = Fit.load(place / "policy").releases
                 assert releases == waiting_fit.releases and not waiting.exists()
                 tally.waiting += 1
             else:
-                assert releases == waiting_fit.releases, "the folder and what waits beside it differ"
+                assert waiting_fit.releases.items() <= releases.items(), "the folder and what waits beside it differ"
                 shutil.rmtree(waiting)
                 tally.new += was_running
         elif releases != old:
