@@ -62,7 +62,7 @@ def ruling(judged: dict[str, Any] | None, alarms: Collection[str], logged: bool,
     blind = not logged and bool({PROPENSITY, BALANCE, DISAGREEMENT} & set(raised))
     sure = bool(judged["sure"]) and not blind
     return {
-        "judged": {**judged, "sure": sure},
+        "judged": {**judged, "sure": sure, "undone_by": judged.get("undone_by") if sure else None},
         "alarms": raised,
         "recommended": sure and not raised and table_sure,
         "judged_said": _said(judged, raised, logged, blind),

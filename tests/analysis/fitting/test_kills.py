@@ -30,7 +30,7 @@ def killed(many: int) -> dict[str, Any]:
 
 
 def test_fits_that_are_killed_lose_nothing_that_was_paid_for() -> None:
-    killed(8)
+    killed(4)
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ def test_what_a_machine_would_play_is_not_given_out_where_nobody_can_tell_what_i
     fit, folder = unclear
     assert fit.findings["alone"]["vacuous"] and not fit.table().complete
     assert not fit.table().probabilities[fit.table().as_now].any()
-    asked = refit(folder, alone=True, out=tmp_path / "alone")
+    asked = refit(folder, alone=True, told_apart=8.0, out=tmp_path / "alone")
     assert asked.table().complete and cf.load(tmp_path / "alone").table().complete
     np.testing.assert_allclose(asked.table().probabilities.sum(axis=-1), 1.0)
     assert asked.act(0, "severe") == AS_NOW  # it is still what is recommended
