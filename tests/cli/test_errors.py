@@ -108,7 +108,7 @@ def test_what_is_no_command_is_refused(words: list[str], capsys: pytest.CaptureF
 def test_a_run_in_the_way_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example_run().save(tmp_path / "run")
     assert run([*SIMULATE, "--epsilon", "1", "--out", str(tmp_path / "run")]) == 2
-    assert "holds a result already" in capsys.readouterr().err
+    assert "holds a run" in capsys.readouterr().err
 
 
 def test_the_command_itself_prints_no_traceback_unless_asked(tmp_path: Path) -> None:

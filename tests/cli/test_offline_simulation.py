@@ -31,7 +31,7 @@ def test_the_table_and_the_refusals(capsys):
 
 
 def test_a_learners_own_options_are_reached(capsys):
-    words = ("clinic", "--rho", "0.5", "--episodes", "2000")
+    words = ("clinic", "--rho", "0.5", "--episodes", "2000", "--judge", "none")
     usual, printed = said(capsys, *words), said(capsys, *words, "--option", "pessimism=hoeffding")
     assert printed["value"]["mean"] < usual["value"]["mean"]
 
