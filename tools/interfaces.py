@@ -31,7 +31,8 @@ def leaves(
 
 def commands() -> str:
     """Every command as its help prints it, by user."""
-    root = click.Context(cli.command, info_name="confide", max_content_width=110, terminal_width=110)
+    width: dict[str, Any] = {"max_content_width": 110, "terminal_width": 110}
+    root = click.Context(cli.command, info_name="confide", **{**cli.command.context_settings, **width})
     found = {name: (command, context) for name, command, context in leaves(cli.command, root, "")}
     lines = ["# Commands", "", "What `confide COMMAND --help` prints, written by `python -m tools.reference`.", ""]
     for user, words in cli.GROUPS.items():
