@@ -14,7 +14,7 @@ import numpy as np
 from confide.lab.audit.counters import NoiseModel, noise_model
 from confide.lab.testing import CounterConformance
 from confide.mdp import Spec
-from confide.mechanisms.counter import CounterState, checked_failure, checked_release
+from confide.mechanisms.counter import Counter, CounterState, checked_failure, checked_release
 from confide.mechanisms.registry import register_counter
 from confide.privacy import Guarantee, Pure, Schedule, Sensitivity, settled
 from confide.protocol.design import Design, Request, make
@@ -22,7 +22,7 @@ from confide.protocol.kinds import CountQuestion
 
 
 @dataclass(frozen=True)
-class BlockCounter:
+class BlockCounter(Counter):
     """Two levels: batches, and blocks of `block` batches, each sum with Laplace noise of scale `scale`.
 
     Release t adds up the t // block finished blocks and the t mod block batches since. A user's batch is in one block and at
@@ -35,16 +35,6 @@ class BlockCounter:
     scale: float
     grid: float
     name: str = "blocks"
-
-    @property
-    def participations(self) -> int:
-        """How many batches one user is in: one. Designs for users who come again are refused with it."""
-        return 1
-
-    @property
-    def separation(self) -> int:
-        """How many batches lie between two of one user: there are no two."""
-        return 1
 
     def loss(self, sensitivity: Sensitivity) -> Pure:
         """2 l1 / scale."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.lab.testing import MechanismConformance
 from confide.mdp import Spec
-from confide.mechanisms.randomizer import on_grid
+from confide.mechanisms.randomizer import Randomizer, on_grid
 from confide.mechanisms.registry import register
 from confide.privacy import Guarantee, Pure, Schedule, Sensitivity, settled
 from confide.protocol.accepted import accept
@@ -22,7 +22,7 @@ from confide.protocol.kinds import CountQuestion
 
 
 @dataclass(frozen=True)
-class Staircase:
+class Staircase(Randomizer):
     """Staircase noise (Geng, Kairouz, Oh and Viswanath 2015): P(x) ~ exp(-step |round(x / width)|), width odd.
 
     x counts multiples of the grid. Moving one cell by d of them climbs at most ceil(d / width) steps, which is at most d,

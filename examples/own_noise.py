@@ -89,9 +89,9 @@ def main() -> None:
     design = make(
         Request(CountQuestion(spec), cf.Local(epsilon=6, delta=1e-4), Schedule.every(1), mechanism="truncated-laplace")
     )
-    mechanism = design.mechanism
+    mechanism = design.randomizer
     drawn = mechanism.sum_of(np.zeros(2_000), 1_000_000, np.ones(2_000), np.random.default_rng(0))
-    print(f"scale {mechanism.scale:.3g}; keeps {design.guarantee}")
+    print(f"scale {mechanism.describe()['scale']:.3g}; keeps {design.guarantee}")
     print(f"sums of 1,000,000: deviation {drawn.std():.0f}, by the table {math.sqrt(1e6 * mechanism.variance()):.0f}")
 
 

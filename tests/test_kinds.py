@@ -15,6 +15,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "0005-one-protocol.md"
 MOST = 40
 """There were 120 before there was one protocol."""
 
+MOST_UNSAID, MOST_PROBES = 790, 80
+"""Uses of the name `Any`, and calls of getattr and hasattr: less and less, and no more than 400 and 20 in the end."""
+
 # Where a design, a mechanism or a plan is chosen by its word; experiments, whose data is words. Elsewhere a table is looked up.
 CHOOSERS = ("protocol/", "mechanisms/", "privacy/", "learning/learners/", "lab/experiments/")
 ELSEWHERE = {
@@ -63,6 +66,11 @@ def class_tests() -> Iterator[list[kinds.KindTest]]:
 
 def test_few_tests_on_our_own_classes_are_left(class_tests: list[kinds.KindTest]) -> None:
     assert 0 < len(class_tests) <= MOST
+
+
+def test_types_are_said_and_attributes_are_not_probed() -> None:
+    assert 0 < kinds.unsaid().total() <= MOST_UNSAID
+    assert 0 < len(kinds.probes()) <= MOST_PROBES
 
 
 def test_each_has_a_reason_and_no_reason_is_left_over(class_tests: list[kinds.KindTest]) -> None:

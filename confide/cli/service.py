@@ -290,7 +290,8 @@ def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) 
         contract = made(Path(place) / "service").contract()
     found = rehearse(contract, environment)
     regret = mean_interval(found.regret)
-    results = {
+    forecast = contract.document["learner"].get("forecast")
+    results: dict[str, Json] = {
         "environment": found.environment,
         "users": found.users,
         "days": DAYS,
@@ -301,7 +302,7 @@ def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) 
         "interval": [regret.low, regret.high],
         "at_random": found.at_random,
         "needed": math.ceil(found.needed),
-        "forecast": contract.document["learner"].get("forecast"),
+        "forecast": forecast,
     }
     if as_json:
         emit(results)
@@ -312,10 +313,10 @@ def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) 
         f"\n{found.users:,} users lose {regret.text()} in {found.environment}, and {found.at_random:,.0f} if they act at random. "
         f"About {math.ceil(found.needed):,} are needed until something is learned: these are {enough}."
     )
-    if results["forecast"] is not None:
+    if forecast is not None:
         from ..lab.simulation.half_gain import HalfGain
 
-        click.echo(f"A forecast: {HalfGain.from_json(results['forecast']).sentence}.")
+        click.echo(f"A forecast: {HalfGain.from_json(forecast).sentence}.")
 
 
 def _labels(arguments: dict[str, Any]) -> dict[str, list[str]] | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,10 @@ from ..errors import InvalidInput
 from ..privacy import Disclosed, Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
 from ..validation import Json
 from .noise import NoiseSource
-from .randomizer import WHOLE, Additive
+from .randomizer import Additive, Randomizer
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # At least this many grid points a radius. Noise is drawn on the grid on which its loss is tabulated: one law for both.
 FINENESS = 512
@@ -43,7 +46,7 @@ def _law(cells: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=64)
-def _shift_table(cells: int, shift: int) -> Any:
+def _shift_table(cells: int, shift: int) -> PrivacyLossDistribution:
     """The privacy-loss distribution of telling the law from itself shifted by `shift` grid points."""
     from dp_accounting.pld import privacy_loss_distribution
 
@@ -56,7 +59,7 @@ def _shift_table(cells: int, shift: int) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _composed_table(cells: int, shifts: tuple[tuple[int, int], ...]) -> Any:
+def _composed_table(cells: int, shifts: tuple[tuple[int, int], ...]) -> PrivacyLossDistribution:
     """The composed privacy-loss distribution of shifts by so many grid points, each so often.
 
     It takes a third of a second, and is asked for by whoever calibrates, verifies and certifies.
@@ -152,7 +155,7 @@ class Bounded(Additive):
 
 
 @dataclass(frozen=True)
-class BoundedByPart:
+class BoundedByPart(Randomizer):
     """Bounded noise of radius `bound` for the first `first` cells and `wide`, which is no less, for the others.
 
     Garcelon et al. (2021), Algorithm 6: visits and reward sums come first, transitions after them.
@@ -160,7 +163,7 @@ class BoundedByPart:
 
     bound: float
     wide: float
-    first: int
+    first: int = field()
     unit: float = 1.0
     name: str = "bounded"
 
@@ -180,11 +183,6 @@ class BoundedByPart:
     def grid(self) -> float:
         """The finer grid of both parts: each is the unit, halved a few times."""
         return min(part.grid for part in self.parts)
-
-    @property
-    def packing(self) -> str:
-        """`WHOLE`: messages are whole multiples of the grid."""
-        return WHOLE
 
     def reach(self) -> float:
         """The largest noise there is."""

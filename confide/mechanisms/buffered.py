@@ -139,7 +139,7 @@ class BufferedToeplitzCounter(FactoredCounter):
 
         increment = state.admit(increment, self.releases)
         inner, outer = best_factors(self.releases, self.buffers)
-        remembered, reported = state.arrays
+        remembered, reported = state.whole(0), state.real(1)
         drawn = noise.discrete_gaussian(self.sigma / self.grid, state.cells)  # all of it, before anything is spent
         released = np.empty(state.cells)
         state.spend(increment)

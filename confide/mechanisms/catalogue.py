@@ -12,6 +12,7 @@ from ..errors import ConfideError, FormatError
 from ..loading import sibling
 from ..privacy import Guarantee, Sensitivity
 from ..validation import Json
+from .mechanism import NoiseMechanism
 
 LARGEST_TABLE = 1 << 28
 """The most categories, or grid points a radius, accepted from outside: both become arrays of that length."""
@@ -42,16 +43,14 @@ USUAL = {"participations": 1, "separation": 1, "bands": 0}
 """Parameters that were added to the first format, and are written where they say something."""
 
 
-def parameters(mechanism: Any) -> dict[str, Json]:
+def parameters(mechanism: NoiseMechanism) -> dict[str, Json]:
     """Plain values that say which mechanism it is (`mechanism`: its name) and how much noise it draws."""
     room, _, module = type(mechanism).__module__.rpartition(".")
     kind = _NAMES.get((module, type(mechanism).__name__)) if room == __package__ else None
     if kind is None:
         return {"mechanism": REGISTERED, "name": mechanism.name, "says": mechanism.describe()}
     values = {
-        parameter.name: getattr(mechanism, parameter.name)
-        for parameter in fields(mechanism)
-        if parameter.name != "name"
+        parameter.name: vars(mechanism)[parameter.name] for parameter in fields(mechanism) if parameter.name != "name"
     }
     if "crowds" in values:
         values["crowds"] = [[crowd.flip, crowd.people] for crowd in values["crowds"]]
@@ -79,7 +78,7 @@ def word(values: dict[str, Any]) -> str:
     return str(words.get(kind, kind))
 
 
-def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> NoiseMechanism:
     """The mechanism that these values describe; anything else is refused.
 
     One that somebody registered is calibrated again, by its maker here, and must say the same of itself.
@@ -108,7 +107,7 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
         if "honest" in arguments:
             arguments["honest"] = tuple(arguments["honest"])
         module, name = _CLASSES[kind]
-        mechanism = getattr(sibling(str(__package__), module), name)(**arguments)
+        mechanism: NoiseMechanism = vars(sibling(str(__package__), module))[name](**arguments)
         if parameters(mechanism) != values:
             raise ValueError("its parameters contradict each other")
         return mechanism
@@ -119,11 +118,11 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
         ) from error
 
 
-def _registered(values: dict[str, Json], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+def _registered(values: dict[str, Json], size: Sensitivity, promise: Guarantee, unit: float) -> NoiseMechanism:
     from . import registry
 
     name, says = str(values["name"]), values["says"]
-    mechanism: Any
+    mechanism: NoiseMechanism
     if not isinstance(says, dict):
         raise ValueError("what it says of itself is no table")
     if name in registry.counters():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -17,15 +17,19 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfideError, FormatError, InvalidInput, PrivacyError
-from ..privacy import Mechanism, Sensitivity
+from ..privacy import Sensitivity
 from ..privacy.quantiles import normal_quantile
 from .gaussian import effective_sigma
+from .mechanism import NoiseMechanism
 from .noise import NoiseSource
 
 LARGEST_TOTAL = 2**46
 """The most that one cell's increments may add up to, signs dropped, in multiples of the grid: 64 bits then suffice."""
 
 FORMAT = "confide.counter/1"
+
+CounterArray = NDArray[np.int64] | NDArray[np.float64]
+"""Sums and noises of a counter, in grids; weights of noises."""
 
 COUPLING_DISTANCE = 0.6
 """How many grids a discrete Gaussian on a fine grid lies at most from the normal variable it is coupled with."""
@@ -36,7 +40,7 @@ class CounterState:
     """The state of a counter: opaque, sensitive, and good for one use. Its arrays pass on to the next state."""
 
     cells: int
-    arrays: tuple[NDArray[Any], ...] = field(repr=False)
+    arrays: tuple[CounterArray, ...] = field(repr=False)
     release: int = 0
     reach: int = field(default=0, repr=False)
     spent: bool = False
@@ -75,9 +79,17 @@ class CounterState:
         self.spent = True
         self.reach += _largest(increment)
 
-    def following(self, *arrays: NDArray[Any]) -> CounterState:
+    def following(self, *arrays: CounterArray) -> CounterState:
         """The state after the release for which it was spent."""
         return CounterState(self.cells, arrays, self.release + 1, self.reach)
+
+    def whole(self, part: int) -> NDArray[np.int64]:
+        """One of the arrays, which holds whole numbers; not a copy."""
+        return np.asarray(self.arrays[part], dtype=np.int64)
+
+    def real(self, part: int) -> NDArray[np.float64]:
+        """One of the arrays, which holds real numbers; not a copy."""
+        return np.asarray(self.arrays[part], dtype=np.float64)
 
     def like(self, first: CounterState) -> bool:
         """Whether this may be a later state of the counter whose first one is given. Histories grow, row by row."""
@@ -119,32 +131,33 @@ def _largest(increment: NDArray[np.int64]) -> int:
     return max(int(increment.max()), -int(increment.min())) if increment.size else 0
 
 
-class Counter(Mechanism, Protocol):
-    """A mechanism that is a pair init/next. Increments may depend on all earlier releases."""
+class Counter(NoiseMechanism):
+    """A mechanism that is a pair init/next. Increments may depend on all earlier releases. Inherit it for one of your own."""
 
-    @property
-    def releases(self) -> int:
-        """How many releases the counter is made for; it refuses to make more."""
-        ...
+    if TYPE_CHECKING:  # as in `NoiseMechanism`
+
+        @property
+        def releases(self) -> int:
+            """How many releases the counter is made for; it refuses to make more."""
+            ...
 
     @property
     def participations(self) -> int:
         """In how many batches one user may be; what the loss is about."""
-        ...
+        return 1
 
     @property
     def separation(self) -> int:
         """How many batches any two of these are apart, at least."""
-        ...
+        return 1
 
-    @property
-    def grid(self) -> float:
-        """All increments are whole multiples of it."""
-        ...
+    def once(self) -> Counter:
+        """The same counter for users who are in one batch."""
+        return self
 
     def init(self, cells: int) -> CounterState:
         """The state before the first release."""
-        ...
+        raise NotImplementedError
 
     def next(
         self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
@@ -153,23 +166,27 @@ class Counter(Mechanism, Protocol):
 
         The given state is spent.
         """
-        ...
+        raise NotImplementedError
 
     def std(self, release: int) -> float:
         """Standard deviation of the noise of one cell after `release` releases, in counts."""
-        ...
+        raise NotImplementedError
 
     def rounding(self, release: int) -> float:
         """How far rounding inside the counter can move a release, at most, in counts."""
-        ...
+        raise NotImplementedError
 
     def radius(self, release: int, failure: float, cells: int = 1) -> float:
         """t with P(|error of the sum of `cells` cells| > t) <= failure after `release` releases, in counts."""
-        ...
+        raise NotImplementedError
 
     def memory(self) -> int:
         """How many 8-byte numbers a cell a state holds at most."""
-        ...
+        raise NotImplementedError
+
+    def counter(self) -> Counter:
+        """Itself."""
+        return self
 
 
 def checked_release(release: int, releases: int) -> int:

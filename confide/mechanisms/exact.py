@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from ..validation import Json
-from .counter import CounterState
+from .counter import Counter, CounterState
 from .noise import NoiseSource
 
 LARGEST = 2**62
@@ -19,7 +19,7 @@ LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class ExactCounter:
+class ExactCounter(Counter):
     """Running sums as they are, of increments in multiples of the grid."""
 
     releases: int

@@ -18,11 +18,11 @@ from ..errors import InvalidInput
 from ..privacy import Loss, Pure, Sensitivity
 from ..validation import Json
 from .noise import NoiseSource
-from .randomizer import WHOLE, bernstein_radius
+from .randomizer import Randomizer, bernstein_radius
 
 
 @dataclass(frozen=True)
-class RandomizedResponse:
+class RandomizedResponse(Randomizer):
     """Flip every bit with probability 1/(e^bit_epsilon + 1)."""
 
     bit_epsilon: float
@@ -40,11 +40,6 @@ class RandomizedResponse:
     def flip(self) -> float:
         """The probability that a bit is flipped."""
         return math.exp(-self.bit_epsilon) / (1 + math.exp(-self.bit_epsilon))
-
-    @property
-    def packing(self) -> str:
-        """`WHOLE`: a message says how many bits of each counter are one."""
-        return WHOLE
 
     def reach(self) -> float:
         """0: a flipped bit is a bit, so messages stay in the range of the counts."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput, UnsafeNoise
 from ..privacy import Disclosed, Loss, Sensitivity, Tabulated
-from ..validation import Json
+from .mechanism import NoiseMechanism
 from .noise import NoiseSource
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 INDEX, BITS, WHOLE = "index", "bits", "whole"
 """How a message is written down: where its only one is; bit by bit; as whole multiples of the grid."""
@@ -34,62 +37,83 @@ OUTSIDE = 1e-16
 """The probability of a sum outside of its table: below what a float says of a probability."""
 
 
-class Randomizer(Protocol):
-    """A mechanism that a device can run on a vector of counts.
+class Randomizer(NoiseMechanism):
+    """A mechanism that a device can run on a vector of counts. Inherit it for one of your own.
 
     `trials` says, cell by cell, how many zero-or-one observations a count is the sum of; additive noise ignores it.
     """
 
     @property
-    def name(self) -> str:
-        """The word by which commands know it."""
-        ...
-
-    @property
-    def grid(self) -> float:
-        """Every message is a whole multiple of it; 0 if messages are real numbers."""
-        ...
-
-    @property
     def packing(self) -> str:
         """How a message is written down: INDEX, BITS or WHOLE."""
-        ...
+        return WHOLE
 
     def reach(self) -> float:
-        """How far a message may lie beyond the range of the counts; a device clamps it there."""
-        ...
-
-    def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The privacy loss of one message."""
-        ...
-
-    def describe(self) -> dict[str, Json]:
-        """Name and parameters, as plain values."""
-        ...
+        """How far a message may lie beyond the range of the counts; a device clamps it there. By its radius, if it says no more."""
+        return float(self.radius(1.0, REACH))
 
     def randomize(
         self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.float64]:
         """One person's message: their counts, randomised."""
-        ...
+        raise NotImplementedError
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """An unbiased estimate of the summed counts of `users` people from the sum of their messages."""
-        ...
+        raise NotImplementedError
 
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """The sum of `users` messages drawn at once, in law; for simulation."""
-        ...
+        raise NotImplementedError
 
     def variance(self, trials: float = 1.0) -> float:
         """Variance of the estimate of one cell, a person."""
-        ...
+        raise NotImplementedError
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
         """t such that the estimate of a sum over `cells` cells is off by more with probability at most `failure`."""
-        ...
+        raise NotImplementedError
+
+    def randomizer(self) -> Randomizer:
+        """Itself."""
+        return self
+
+    def additive(self) -> Additive | None:
+        """Itself, if it adds independent noise to every cell."""
+        return None
+
+    def naming(self) -> CategoryRandomizer | None:
+        """Itself, if its messages name categories."""
+        return None
+
+
+class CategoryRandomizer(Randomizer):
+    """A mechanism for categories: a message is a vector of zeros and ones, with one for each category that it names."""
+
+    @property
+    def ones(self) -> int | None:
+        """How many categories every message names; None if that varies."""
+        return None
+
+    @property
+    def hit(self) -> float:
+        """How likely a message names the person's category."""
+        raise NotImplementedError
+
+    @property
+    def miss(self) -> float:
+        """How likely it names any other one."""
+        raise NotImplementedError
+
+    def set_variance(self, categories: int, share: float) -> float:
+        """The variance, a person, of the estimate of a set of so many categories that have a share of the people."""
+        raise NotImplementedError
+
+    def naming(self) -> CategoryRandomizer:
+        """Itself."""
+        return self
 
 
 def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
@@ -128,18 +152,12 @@ def bernstein_radius(variance: ArrayLike, largest: float, failure: float) -> NDA
     return np.asarray(largest * log / 3 + np.sqrt((largest * log / 3) ** 2 + 2 * np.asarray(variance) * log))
 
 
-class Additive(ABC):
+class Additive(Randomizer, ABC):
     """Independent noise of mean zero on every cell, drawn in multiples of the grid that the cells lie on."""
 
-    @property
-    @abstractmethod
-    def grid(self) -> float:
-        """A message is a whole multiple of it; 0 is a continuous law, which is drawn for nobody real."""
-
-    @property
-    def packing(self) -> str:
-        """`WHOLE`: messages are whole multiples of the grid."""
-        return WHOLE
+    def additive(self) -> Additive:
+        """Itself."""
+        return self
 
     @abstractmethod
     def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -165,8 +183,6 @@ class Tabled(Additive):
     variance, error radius and the law of sums follow from the table. The law must be symmetric and log-concave: p(x)^2 >=
     p(x-1) p(x+1), without holes. Then the shifts of a `Sensitivity` are its worst case (see there). Subclasses are frozen
     dataclasses."""
-
-    name: str
 
     @abstractmethod
     def table(self) -> NDArray[np.float64]:
@@ -229,7 +245,7 @@ def _require_log_concave(name: str, table: NDArray[np.float64]) -> None:
 
 
 @lru_cache(maxsize=256)
-def _composed(mechanism: Tabled, shifts: tuple[tuple[int, int], ...]) -> Any:
+def _composed(mechanism: Tabled, shifts: tuple[tuple[int, int], ...]) -> PrivacyLossDistribution:
     """The composed privacy-loss distribution of shifts by so many grid points, each so often."""
     from dp_accounting.pld import privacy_loss_distribution
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .. import validation
 from ..errors import InvalidInput, PrivacyError
 from ..loading import announced
 from ..privacy import Guarantee, Loss, Sensitivity, keeps
 from .counter import Counter
+from .mechanism import NoiseMechanism
 from .randomizer import Randomizer
-
-if TYPE_CHECKING:
-    from .shares import TabledShares
+from .shares import TabledShares
 
 GROUP = "confide.mechanisms"
 """The entry-point group in which other packages announce mechanisms."""
@@ -144,6 +143,7 @@ def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float)
     """The mechanism of that name, refused if by its own account it does not keep the promise."""
     maker = _ENTRIES[name].maker if name in _ENTRIES else announced(GROUP)[name].load()
     mechanism: Randomizer = maker(sensitivity, guarantee, unit)
+    _require_words(name, mechanism, Randomizer)
     _require_kept(name, mechanism.loss(sensitivity), guarantee)
     return mechanism
 
@@ -151,6 +151,7 @@ def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float)
 def make_counter(name: str, sensitivity: Sensitivity, guarantee: Guarantee, releases: int, unit: float) -> Counter:
     """The counter of that name, refused if by its own account it does not keep the promise for all releases."""
     counter = _COUNTERS[name].maker(sensitivity, guarantee, releases, unit)
+    _require_words(name, counter, Counter)
     if counter.releases < releases:
         raise PrivacyError(
             "counter-for-fewer-releases",
@@ -165,6 +166,7 @@ def make_shares(
 ) -> TabledShares:
     """The shares of that name, refused if they are for other batches or by their own account do not keep the promise."""
     made = _SHARES[name].maker(sensitivity, guarantee, honest, width, unit)
+    _require_words(name, made, TabledShares)
     if (made.honest, made.width, made.grid) != (honest, width, unit):
         raise PrivacyError(
             "shares-for-other-batches",
@@ -173,6 +175,16 @@ def make_shares(
         )
     _require_kept(name, made.loss(sensitivity), guarantee)
     return made
+
+
+def _require_words(name: str, mechanism: NoiseMechanism, base: type[NoiseMechanism]) -> None:
+    """Refuse what does not say of itself all that is asked of a mechanism."""
+    if base not in type(mechanism).__mro__:
+        raise InvalidInput(
+            "mechanism-without-base",
+            f"Mechanism {name!r} must inherit {base.__module__}.{base.__name__}. Got a {type(mechanism).__name__}. "
+            "Name the base in its class.",
+        )
 
 
 def _require_kept(name: str, loss: Loss, guarantee: Guarantee) -> None:

@@ -32,7 +32,6 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +41,7 @@ from ..errors import InvalidInput
 from ..privacy import Disclosed, Loss, Sensitivity
 from ..privacy.skellam import LARGEST, ORDERS, UNIT, RenyiLoss
 from ..validation import Json
+from .mechanism import Shares
 from .randomizer import Tabled
 
 SMALLEST, FLOOR = 1e-60, 1e-40
@@ -128,7 +128,7 @@ def renyi_curve(law: SumLaw, l1: float, l2: float) -> tuple[tuple[tuple[int, flo
     return tuple(curve), l1 * tail
 
 
-class NoiseShares(ABC):
+class NoiseShares(Shares, ABC):
     """Noise that the honest people of a batch add together. honest: how many a batch of each size has. width: cells of a report."""
 
     honest: tuple[int, ...]
@@ -138,6 +138,11 @@ class NoiseShares(ABC):
     @abstractmethod
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
         """The loss of the sums if so many people are honest, of each size, and add their shares."""
+
+    @property
+    def cells(self) -> int:
+        """Cells of a report."""
+        return self.width
 
     @property
     def apart(self) -> bool:
@@ -170,8 +175,6 @@ class TabledShares(NoiseShares):
     a report), `grid` and `name`, and whatever says how much noise there is.
     """
 
-    name: str
-
     @abstractmethod
     def share(self, people: int) -> Tabled:
         """What a device adds to a cell where so many honest people do; symmetric, log-concave, and on the same grid."""
@@ -193,5 +196,5 @@ class TabledShares(NoiseShares):
 
     def describe(self) -> dict[str, Json]:
         """All fields, as plain values: by these the mechanism is made again from bytes."""
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        values: dict[str, Json] = {field.name: vars(self)[field.name] for field in fields(self)}
         return {**values, "honest": list(self.honest)}

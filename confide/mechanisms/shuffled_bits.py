@@ -17,12 +17,13 @@ from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from ..privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
 from ..validation import Json
+from .mechanism import Shares
 from .randomized_response import RandomizedResponse
 from .unary import SYMMETRIC, SampledStep
 
 
 @dataclass(frozen=True)
-class ShuffledBits:
+class ShuffledBits(Shares):
     """Sums of flipped bits over each of `crowds`.
 
     Sensitivities are in bits: l1 is how many bits one person may change in each crowd. `missing` is the probability with
@@ -44,6 +45,16 @@ class ShuffledBits:
     def name(self) -> str:
         """`shuffled-bits`, or `shuffled-step` where one sampled step is reported."""
         return "shuffled-step" if self.categories else "shuffled-bits"
+
+    @property
+    def grid(self) -> float:
+        """1: bits are whole."""
+        return 1.0
+
+    @property
+    def flips(self) -> tuple[float, ...]:
+        """The flip probability of each crowd."""
+        return tuple(crowd.flip for crowd in self.crowds)
 
     @property
     def people(self) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ from .. import validation
 from ..errors import PrivacyError
 from ..privacy import Loss, Participation, Sensitivity
 from ..validation import Json
-from .counter import LARGEST_TOTAL, CounterState, checked_release, discrete_gaussian_radius, rounding_charge
+from .counter import LARGEST_TOTAL, Counter, CounterState, checked_release, discrete_gaussian_radius, rounding_charge
 from .gaussian import FINE, ROUNDING, gaussian_loss
 from .noise import NoiseSource
 
@@ -66,7 +66,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True)
-class FactoredCounter(ABC):
+class FactoredCounter(Counter, ABC):
     """The base of counters of the form B (C x + z): `sigma`, in counts, is the standard deviation of each z.
 
     One user is in up to `participations` batches, any two at least `separation` batches apart.
@@ -139,6 +139,10 @@ class FactoredCounter(ABC):
         """
         l2 = cls(releases, 1.0, grid, **shape).report_sensitivity(sensitivity)
         return max(math.hypot(l2 / validation.positive("mu", mu), ROUNDING * grid), FINE * grid) * (1 + 1e-12)
+
+    def once(self) -> FactoredCounter:
+        """The same noise, for users who are in one batch."""
+        return replace(self, participations=1)
 
     def returning(self) -> dict[str, Json]:
         """What `describe` says of users who take part more than once."""
@@ -224,7 +228,7 @@ class ToeplitzCounter(FactoredCounter):
         increment = state.admit(increment, self.releases)
         past, (c, b) = state.release, banded_factors(self.releases, self.bands)
         drawn = noise.discrete_gaussian(self.sigma / self.grid, state.cells)
-        increments, reports = (_with_room(history, past, self.releases) for history in state.arrays)
+        increments, reports = (_with_room(state.whole(part), past, self.releases) for part in range(2))
         state.spend(increment)
         increments[past] = increment
         reports[past] = np.rint(convolved(increments, past + 1, c))

@@ -23,7 +23,7 @@ release draws one noise a cell.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..privacy import Loss, Participation, Pure, Sensitivity
 from ..validation import Json
-from .counter import CounterState, checked_failure, checked_release, discrete_gaussian_radius
+from .counter import Counter, CounterState, checked_failure, checked_release, discrete_gaussian_radius
 from .gaussian import gaussian_loss
 from .laplace import laplace_sum_radius
 from .noise import NoiseSource
@@ -42,7 +42,7 @@ Node = Literal["laplace", "gaussian"]
 
 
 @dataclass(frozen=True)
-class TreeCounter:
+class TreeCounter(Counter):
     """A binary tree over `releases` batches. `scale`, in counts, is a Laplace node's b or a Gaussian node's sigma."""
 
     releases: int
@@ -97,6 +97,10 @@ class TreeCounter:
             "grid": self.grid,
             **(several if self.participations > 1 else {}),
         }
+
+    def once(self) -> TreeCounter:
+        """The same noise, for users who are in one batch."""
+        return replace(self, participations=1)
 
     def memory(self) -> int:
         """The running sum and one noise a level."""

@@ -24,7 +24,7 @@ Random subsets of categories: how large they are best, how they are drawn, and t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,7 +34,7 @@ from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from ..validation import Json
 from .noise import NoiseSource
-from .randomizer import BITS, INDEX, bernstein_radius
+from .randomizer import BITS, INDEX, CategoryRandomizer, bernstein_radius
 
 Integers = NDArray[np.int64]
 
@@ -88,11 +88,11 @@ LEAST_EPSILON = 1e-9
 
 
 @dataclass(frozen=True)
-class SampledStep:
+class SampledStep(CategoryRandomizer):
     """A category of a randomly drawn step, by unary encoding, k-ary randomised response or subset selection."""
 
     epsilon: float
-    categories: int
+    categories: int = field()
     encoding: str = UNARY
 
     def __post_init__(self) -> None:

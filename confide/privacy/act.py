@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from ..validation import Json
 from .loss import Loss, repeat
@@ -54,11 +54,15 @@ class Mechanism(Protocol):
         ...
 
 
+M = TypeVar("M", bound=Mechanism, covariant=True)
+"""A kind of mechanism."""
+
+
 @dataclass(frozen=True)
-class Act:
+class Act(Generic[M]):
     """A mechanism used `times` times on a statistic of the given sensitivity by or for the same person."""
 
-    mechanism: Mechanism
+    mechanism: M
     sensitivity: Sensitivity
     times: int = 1
 

@@ -16,7 +16,7 @@ from typing import Any
 from .._version import __version__
 from ..errors import FormatError
 from ..validation import Json
-from .act import Act
+from .act import Act, Mechanism
 from .calibration import true_guarantee
 from .guarantee import NEIGHBOURS, Guarantee, rounded_down, rounded_up, trusts
 from .loss import compose
@@ -83,7 +83,7 @@ class Certificate:
     @classmethod
     def of(
         cls,
-        acts: Sequence[Act],
+        acts: Sequence[Act[Mechanism]],
         requested: Guarantee,
         calibration: str,
         noise: str,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,9 @@ from ..privacy.guarantee import UNIT
 from .trusts.mixing import Mixing, ShuffledBatch
 
 if TYPE_CHECKING:
-    from ..privacy import Mechanism
+    from ..mechanisms.counter import Counter
+    from ..mechanisms.mechanism import NoiseMechanism, Shares
+    from ..mechanisms.randomizer import Additive, Randomizer
     from .kinds import Question
     from .kinds.counts import CountQuestion
     from .kinds.kind import AnyKind, DesignMaker
@@ -60,7 +62,7 @@ class Request:
     able: (kind, mechanism) of the questions that devices can answer, of which `auto` chooses; None for all that there are.
     """
 
-    question: Any
+    question: Question
     promise: Guarantee
     schedule: Schedule
     calibration: str = TIGHT
@@ -77,13 +79,22 @@ class Request:
     expected: int | None = None
     able: frozenset[tuple[str, str]] | None = field(default=None, repr=False)
 
-    def can(self, question: Question, mechanism: Mechanism) -> bool:
+    @property
+    def counted(self) -> CountQuestion:
+        """The counts that the question is about; refused where it is about something else."""
+        if self.question.counted is None:
+            raise InvalidInput(
+                "kind-not-counts", f"Questions about {self.question.kind} are not estimated as counts. Ask for counts."
+            )
+        return self.question.counted
+
+    def can(self, question: Question, mechanism: NoiseMechanism) -> bool:
         """Whether devices can answer a question by a mechanism, if that is chosen for them."""
         from ..mechanisms.catalogue import parameters, word
 
         return self.able is None or (question.kind, word(parameters(mechanism))) in self.able
 
-    def design(self, question: Question, act: Act, **changes: Any) -> Design:
+    def design(self, question: Question, act: Act[NoiseMechanism], **changes: Any) -> Design:
         """The design of this request that asks this question by this act."""
         values: dict[str, Any] = {
             "question": question,
@@ -104,7 +115,7 @@ class Design:
     """How a family of questions is answered. `requested` is the promise that was asked for; `guarantee` is what is kept."""
 
     question: Question
-    act: Act
+    act: Act[NoiseMechanism]
     requested: Guarantee
     calibration: str
     schedule: Schedule
@@ -121,12 +132,38 @@ class Design:
         return self.requested.trust
 
     @property
-    def mechanism(self) -> Any:
+    def mechanism(self) -> NoiseMechanism:
         """The mechanism that adds noise to messages, or to releases."""
         return self.act.mechanism
 
+    @property
+    def randomizer(self) -> Randomizer:
+        """The mechanism, which makes messages out of counts; any other is refused."""
+        return self.mechanism.randomizer() or self._unfit()
+
+    @property
+    def additive(self) -> Additive:
+        """The mechanism, which adds independent noise to every cell; any other is refused."""
+        return self.randomizer.additive() or self._unfit()
+
+    @property
+    def counter(self) -> Counter:
+        """The mechanism, which releases running sums; any other is refused."""
+        return self.mechanism.counter() or self._unfit()
+
+    @property
+    def shares(self) -> Shares:
+        """The mechanism, of which each device runs a part; any other is refused."""
+        return self.mechanism.shares() or self._unfit()
+
+    def _unfit(self) -> NoReturn:
+        raise InvalidInput(
+            "mechanism-not-for-trust",
+            f"The mechanism {self.mechanism.name} does not serve trust {self.trust!r}. Choose another.",
+        )
+
     @cached_property
-    def devices(self) -> tuple[Any, ...]:
+    def devices(self) -> tuple[Randomizer, ...]:
         """The mechanisms that randomise reports, one for each report of a person; none where episodes are handed over."""
         return self._trust.devices(self)
 
@@ -228,18 +265,18 @@ class Design:
         where = int(np.searchsorted(points, people))
         if where < len(points) and points[where] == people:
             return table[where], Noise(*noise[where].tolist())
-        if self._computed[0] != people:
+        if people not in self._computed:
             within = where < len(points) < self.schedule.releases
             variances = self.kind.noise(self.question, self.law(people))
             radii = table[where] if within else self.radii(people)
-            self._computed[:] = [people, (radii, Noise(*variances.tolist()))]
-        errors: tuple[Array, Noise] = self._computed[1]
-        return errors
+            self._computed.clear()
+            self._computed[people] = radii, Noise(*variances.tolist())
+        return self._computed[people]
 
     @cached_property
-    def _computed(self) -> list[Any]:
-        """The last number of people whose errors were computed, and these."""
-        return [None, None]
+    def _computed(self) -> dict[int, tuple[Array, Noise]]:
+        """The errors of the last number of people for which they were computed."""
+        return {}
 
     def to_bytes(self) -> bytes:
         """Versioned bytes, from which anybody makes the same design."""
@@ -279,23 +316,18 @@ class Design:
         return (f"a person takes part {self.participation}; who takes part once has {once}", self._trust.returning)
 
 
-def check_noise(design: Design, verb: str, mechanism: Any) -> None:
-    """Refuse a mechanism that cannot do what the trust model asks of it, on a grid that divides what is counted.
+def check_noise(design: Design, mechanism: NoiseMechanism) -> None:
+    """Refuse a mechanism that is not made for the question, or whose grid does not divide what is counted.
 
     On any other grid an answer would be rounded to multiples of it, and could move further than was priced.
     """
     question = design.question
-    if not hasattr(mechanism, verb):
-        raise InvalidInput(
-            "mechanism-not-for-trust",
-            f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.",
-        )
-    if getattr(mechanism, "categories", 0) != question.categories:
+    if mechanism.categories != question.categories:
         raise InvalidInput(
             "mechanism-categories",
             "The mechanism is for another number of categories than the question has. Make it again.",
         )
-    if hasattr(mechanism, "first") and mechanism.first != getattr(question, "before_transitions", None):
+    if mechanism.first is not None and mechanism.first != question.before_transitions:
         raise InvalidInput(
             "mechanism-radius-by-part",
             "Noise by part has its larger radius from the first transition on. Make it again.",

@@ -12,6 +12,7 @@ import numpy as np
 from .. import validation
 from ..errors import ConfideError, FormatError
 from ..mechanisms.counter import checked_failure
+from ..mechanisms.mechanism import NoiseMechanism
 from ..privacy import Act, Guarantee, Schedule
 from ..validation import Json
 from .accepted import require_accepted
@@ -80,7 +81,7 @@ def _built(parts: list[Any]) -> Design:
     requested = Guarantee(*promise)
     count = validation.integer("episodes", episodes, 1, MOST_TIMES)
     noise = _noise(question, {str(key): value for key, value in mechanism}, requested, calibration)
-    size = question.price(getattr(noise, "grid", 0.0))
+    size = question.price(noise.grid)
     cells = None
     if possible is not None:
         if len(possible) != -(-question.cells // 8):
@@ -115,7 +116,7 @@ def _noise_parameters(design: Design) -> dict[str, Json]:
     return design.kind.noise_to_plain(design.mechanism)
 
 
-def _noise(question: Question, values: dict[str, Json], promise: Guarantee, calibration: str) -> Any:
+def _noise(question: Question, values: dict[str, Json], promise: Guarantee, calibration: str) -> NoiseMechanism:
     """The mechanism that these values describe; anything else is refused."""
     return find(question.kind).noise_from_plain(question, values, promise, calibration)
 

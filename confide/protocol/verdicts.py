@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from .. import validation
 from ..mdp import PER_STEP, Spec
+from ..mechanisms.catalogue import from_parameters, parameters
+from ..mechanisms.mechanism import NoiseMechanism
 from ..privacy import Act, Central, Guarantee, Joint, Local, Schedule, Shuffle, true_guarantee
 from ..privacy.crowds import calibrated
 from ..privacy.guarantee import CENTRAL, SHUFFLE, rounded_up
@@ -158,7 +159,7 @@ def judge(example: Example) -> Verdict:
     paper, amount = acts[PAPER], rule.noise(example.question.spec, promise, example.users)
     # More noise is a larger scale or sigma, but a smaller epsilon a bit.
     needed = enough / amount if parameter == "bit_epsilon" else amount / enough
-    loss = replace(paper, mechanism=_resized(paper.mechanism, parameter, amount)).loss
+    loss = _resized(paper, promise, parameter, amount).loss
     spec = example.question.spec
     episodes = f", K={example.users:,}" if "tree" in rule.mechanism else ""
     return Verdict(
@@ -178,14 +179,16 @@ def judge(example: Example) -> Verdict:
     )
 
 
-def _resized(mechanism: Any, parameter: str, amount: float) -> Any:
-    """The mechanism with another amount of noise, in all of its parts."""
-    share = amount / mechanism.describe()[parameter]
-    wide = {"wide": mechanism.wide * share} if hasattr(mechanism, "wide") else {}
-    return replace(mechanism, **{parameter: amount}, **wide)
+def _resized(act: Act[NoiseMechanism], promise: Guarantee, parameter: str, amount: float) -> Act[NoiseMechanism]:
+    """The act with another amount of noise, in all of its parts."""
+    values = parameters(act.mechanism)
+    share = amount / validation.number(parameter, values[parameter])
+    wide: dict[str, Json] = {"wide": validation.number("wide", values["wide"]) * share} if "wide" in values else {}
+    changed = from_parameters({**values, parameter: amount, **wide}, act.sensitivity, promise, 1.0)
+    return replace(act, mechanism=changed)
 
 
-def _acts(example: Example) -> dict[str, Act]:
+def _acts(example: Example) -> dict[str, Act[NoiseMechanism]]:
     """The acts that the three calibrations draw, and `least`: that of least noise on the paper's question."""
     rule, promise, question = example.rule, example.promise, example.question
     if rule.trust == CENTRAL:

@@ -25,7 +25,7 @@ from confide.protocol.accepted import accept
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import COUNTED, DROPPED
-from confide.protocol.kinds.mixture import MixtureProblem
+from confide.protocol.kinds.mixture import MixtureForm
 from confide.protocol.trusts.central import possible_cells
 from confide.protocol.trusts.mixing import Mixing
 from tests.refusals import refused
@@ -36,7 +36,7 @@ GOLDEN = Path(__file__).parent / "golden" / "designs.json"
 SPEC = Spec(2, 2, 3)
 COUNTS = CountQuestion(SPEC, last=DROPPED)
 LAYERED = CountQuestion(SPEC.with_dynamics(PER_STEP), last=DROPPED)
-MIXTURE = MixtureProblem(Spec(2, 2, 3, PER_STEP), MixtureFeatures.one_hot(2, 2), np.array([2.0, 1.0, 0.0]))
+MIXTURE = MixtureForm(Spec(2, 2, 3, PER_STEP), MixtureFeatures.one_hot(2, 2), np.array([2.0, 1.0, 0.0]))
 KNOWN = Knowledge.declared(Spec(3, 2, 4), np.broadcast_to(np.arange(3) < 2, (3, 2, 3)))
 
 

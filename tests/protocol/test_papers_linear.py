@@ -29,7 +29,7 @@ from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import TRANSITIONS, VISITS, unpack
 from confide.protocol.kinds.gram import VALUE, GramQuestion, GramRelease
-from confide.protocol.kinds.mixture import RAW, MixtureForm, MixtureProblem, MixtureRadius, MixtureRelease
+from confide.protocol.kinds.mixture import RAW, MixtureForm, MixtureRadius, MixtureRelease
 from confide.protocol.releases import CountRelease, Radius
 
 RIVER = world("riverswim-mixture/3")
@@ -47,7 +47,7 @@ def test_noise_of_ldp_ucrl_vtr():
         (hard, np.arange(5.0, -1.0, -1.0), 2735.1121),
         (RIVER, np.arange(5.0, -1.0, -1.0) / 6, 75.975337),
     ):
-        asked = MixtureProblem(environment.spec, environment.features, ranges)
+        asked = MixtureForm(environment.spec, environment.features, ranges)
         made = make(Request(asked, Local(1.0, 0.1), Schedule.every(100), "paper", failure=0.01))
         assert made.mechanism.sigma == pytest.approx(sigma, rel=1e-7)
     assert made.question.even  # the same variance in the whole triangle, line 12

@@ -13,7 +13,7 @@ from confide.privacy import ONCE, Guarantee, Joint, Local, Participation, Schedu
 from confide.protocol.defaults import request_for
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.kinds.mixture import MixtureProblem
+from confide.protocol.kinds.mixture import MixtureForm
 from confide.protocol.trusts.joint import first_batch
 from tests.refusals import refused
 
@@ -73,7 +73,7 @@ def test_the_certificate_prints_both_guarantees_and_what_they_rest_on(promise: G
 
 
 def test_questions_that_are_priced_for_one_episode_are_refused() -> None:
-    mixture = MixtureProblem(Spec(2, 2, 2), MixtureFeatures.one_hot(2, 2), np.array([1.0, 0.0]))
+    mixture = MixtureForm(Spec(2, 2, 2), MixtureFeatures.one_hot(2, 2), np.array([1.0, 0.0]))
     for promise in (Joint(1.0, 1e-6), Local(1.0, 1e-6)):
         with refused("participation-not-priced"):
             make(Request(mixture, promise, Schedule.batches(100, 10), participation=OFTEN))

@@ -38,7 +38,7 @@ from confide.protocol.kinds.kind import (
     by_trust,
     register,
 )
-from confide.protocol.kinds.question import DIGEST_BYTES, EPISODES, OneEpisode, Range, only
+from confide.protocol.kinds.question import DIGEST_BYTES, AboutEpisodes, OneEpisode, Range, only
 from confide.protocol.laws import Law
 from confide.protocol.releases.release import Noise
 from confide.protocol.trusts.local_counts import least_scale
@@ -47,15 +47,12 @@ KIND = "arms"
 
 
 @dataclass(frozen=True)
-class ArmsQuestion:
+class ArmsQuestion(AboutEpisodes):
     spec: Spec
 
     kind = KIND
-    assumptions = EPISODES
     rows = 1
     resolution = 1
-    categories = 0
-    remarks = ()
 
     @property
     def width(self) -> int:

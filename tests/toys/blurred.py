@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.mdp import Spec
-from confide.mechanisms.randomizer import on_grid
+from confide.mechanisms.randomizer import Randomizer, on_grid
 from confide.mechanisms.registry import register
 from confide.privacy import Guarantee, Pure, Schedule, Sensitivity, settled
 from confide.protocol.design import Design, Request, make
@@ -17,7 +17,7 @@ from confide.protocol.kinds import CountQuestion
 
 
 @dataclass(frozen=True)
-class Blurred:
+class Blurred(Randomizer):
     """Adding what does not depend on the data is post-processing: the loss is that of the Laplace noise, l1/scale."""
 
     scale: float

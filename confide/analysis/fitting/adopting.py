@@ -50,6 +50,7 @@ from ...mdp.adoption import (
     moved_by,
     scores,
 )
+from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Certificate, Guarantee, Promise, Schedule, compose, rho_of, true_guarantee
 from ...protocol.design import AUTO, Design, Request
@@ -176,11 +177,13 @@ class JudgePlan:
         )
 
     @property
-    def acts(self) -> list[Act]:
+    def acts(self) -> list[Act[NoiseMechanism]]:
         """The acts of privacy towards judging people."""
         return [design.act for design in (self.designs or {}).values()]
 
-    def certified(self, certificate: Certificate, acts: Sequence[Act], promise: Guarantee) -> Certificate:
+    def certified(
+        self, certificate: Certificate, acts: Sequence[Act[NoiseMechanism]], promise: Guarantee
+    ) -> Certificate:
         """The certificate of all that is asked. acts: those towards who is counted; each person is in one of the two groups."""
         if self.designs is None:
             return certificate.assuming([self.remark])

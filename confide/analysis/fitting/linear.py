@@ -24,13 +24,14 @@ from ...learning.learners import Context
 from ...learning.learners.vapvi import LinearState, Vapvi
 from ...mdp import PER_STEP
 from ...mdp.linear import BlockFeatures, LinearFeatures
+from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Certificate, Guarantee, Loss, compose, keeps, rho_of, true_guarantee
 from ...privacy.calibration import calibration_failed
 from ...protocol.design import PAPER, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
-from ...protocol.kinds.gram import SHAVED, TARGET_BITS, GramRelease
+from ...protocol.kinds.gram import GRAM, SHAVED, TARGET_BITS, GramRelease
 from ...protocol.kinds.worth import WorthForm, WorthRelease
 from ...protocol.releases import Book
 from .linear_learning import WORTH, gram_name
@@ -112,7 +113,7 @@ class LinearPlan:
         return self.learner.split
 
     @property
-    def acts(self) -> list[Act]:
+    def acts(self) -> list[Act[NoiseMechanism]]:
         """The acts of privacy: all Gram sums are one, what people earned another."""
         return [design.act for design in (self.design, self.worth) if design is not None]
 
@@ -133,7 +134,7 @@ class LinearPlan:
     @property
     def noise_stated(self) -> tuple[float, str]:
         """A standard deviation of noise, and which number has it."""
-        return max(matrix for matrix, _ in self.design.mechanism.sizes), "a Gram matrix, at most"
+        return max(matrix for matrix, _ in GRAM.noise_of(self.design).sizes), "a Gram matrix, at most"
 
     @property
     def visits_noise(self) -> None:

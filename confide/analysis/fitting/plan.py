@@ -17,6 +17,7 @@ from ...data.trajectories.dataset import Dataset
 from ...errors import InvalidInput
 from ...mdp import Spec
 from ...mdp.knowledge import Knowledge
+from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
 from ...protocol.design import AUTO, TIGHT, Design, Request, make
@@ -215,7 +216,7 @@ class CountPlan:
         return False
 
     @property
-    def acts(self) -> list[Act]:
+    def acts(self) -> list[Act[NoiseMechanism]]:
         """Every act of privacy, in the order in which they are done."""
         return [design.act for design in self.designs.values()]
 

@@ -45,7 +45,7 @@ class CuratorBook:
         """Before the first batch, or going on from a state. Replayable noise is refused unless people are simulated."""
         self.noise = curator_noise(noise, simulated)
         self.design = design
-        self._counter = design.mechanism
+        self._counter = design.counter
         self._state: CounterState = self._counter.init(design.question.width) if state is None else state
         self.users = int(design.schedule.ends[self._state.release - 1]) if self._state.release else 0
         self._begin()
@@ -116,7 +116,7 @@ class CuratorBook:
                 raise PrivacyError("state-used-before", "its state was used before")
             if read.release > design.schedule.releases:
                 raise ValueError("it made more releases than the schedule has")
-            if not read.like(design.mechanism.init(design.question.width)):
+            if not read.like(design.counter.init(design.question.width)):
                 raise ValueError("its state is of another counter")
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(

@@ -65,8 +65,8 @@ class DatasetBook:
                 "counts-contradict-tables", "The counts contradict the public tables. Correct the tables or the data."
             )
         noisy = np.zeros(design.question.width)
-        exact = counted * self._grid
-        noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)
+        exact = np.asarray(counted * self._grid, dtype=np.float64)
+        noisy[possible] = design.randomizer.randomize(exact, design.question.trials[possible], self.noise)
         self._closed = True
         self._cells = np.zeros(0, dtype=np.int64)
         return release_about(design, noisy, self.users)

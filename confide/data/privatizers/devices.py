@@ -10,6 +10,7 @@ from ...errors import PrivacyError
 from ...mechanisms.noise import NoiseSource, device_noise, require_secure
 from ...mechanisms.randomizer import require_grid
 from ...protocol.design import PAPER, Design
+from ...protocol.kinds.question import Member
 from ...protocol.releases.report import Report, clamped
 from ...protocol.trusts.trust import find
 from ..statistics.answers import answer
@@ -18,7 +19,7 @@ from ..trajectories.trajectory import Trajectory
 
 def respond(
     design: Design,
-    question: Any,
+    question: Member | None,
     episode: Trajectory,
     noise: NoiseSource | None = None,
     *,
@@ -45,11 +46,13 @@ def respond(
     return trust.addressed(design, batch, lambda level: report(design, member, episode, source, level))
 
 
-def report(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, level: int = 0) -> Report:
+def report(design: Design, question: Member, episode: Trajectory, noise: NoiseSource, level: int = 0) -> Report:
     """A randomised report; the numbers of an honest device stay within limits that whoever counts them knows."""
     mechanism = design.devices[level]
     require_grid(mechanism.grid)
     row, cells = answer(design.question.kind, question, episode, mechanism.grid, noise.integers)
-    randomised = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)
+    randomised = mechanism.randomize(
+        np.asarray(cells * mechanism.grid, dtype=np.float64), design.question.trials, noise
+    )
     numbers = np.rint(randomised / mechanism.grid).astype(np.int64)
     return Report(design.digest, question.digest, clamped(design, numbers, level), row, level)

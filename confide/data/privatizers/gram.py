@@ -5,15 +5,16 @@ A last question may follow, with a design of its own: what people earned in all,
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ... import validation
 from ...errors import InvalidInput, PrivacyError
+from ...mdp.critic import Critic
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...mechanisms.symmetric import SymmetricGaussian
 from ...protocol.design import Design
 from ...protocol.kinds.gram import GRAM, MATRIX_GRID, VECTOR_GRID, GramQuestion, GramRelease
+from ...protocol.kinds.question import Member
 from ...protocol.kinds.worth import WORTH, WorthRelease
 from ..statistics.gram import Logged
 
@@ -36,7 +37,7 @@ class LogBook:
         """How many people were logged."""
         return 0 if self._logged is None else sum(self._logged.people)
 
-    def take(self, message: Any, question: Any = None) -> None:
+    def take(self, message: Logged, question: Member | None = None) -> None:
         """Refused: steps are logged all at once."""
         raise InvalidInput("gram-one-by-one", "Gram sums are asked of a whole log. Give it with take_sum.")
 
@@ -62,14 +63,14 @@ class GramBook(LogBook):
             raise InvalidInput(
                 "gram-incomplete", "A Gram aggregate needs a log and a query. Give both before it is closed."
             )
-        member = form.member(question)
+        member = form.priced(question)
         if (member.step, member.kind) != priced:
             raise PrivacyError(
                 "gram-question-not-priced",
                 f"Question {self._number + 1} was priced as {priced}. Got another one, so it was not answered.",
             )
         matrix, vectors = self._logged.sums(member)
-        size, sizes = self.design.mechanism.sizes[self._number]
+        size, sizes = GRAM.noise_of(self.design).sizes[self._number]
         noisy_matrix = np.asarray(matrix * MATRIX_GRID, dtype=np.float64)
         vector_noise = np.zeros(vectors.shape)
         if size > 0:
@@ -91,12 +92,14 @@ class GramBook(LogBook):
 class WorthBook(LogBook):
     """Answers once: the sum of people's returns, and of V_1, public by then, at their first states."""
 
-    def close(self, question: Any = None) -> WorthRelease:
+    def close(self, question: Critic | None = None) -> WorthRelease:
         """The release, drawn once; question: V_1."""
-        family, mechanism, logged = WORTH.question_of(self.design), self.design.mechanism, self._logged
+        family, mechanism, logged = WORTH.question_of(self.design), self.design.additive, self._logged
         if self._number or logged is None:
             raise PrivacyError("returns-twice", "Returns are released once, of a log. Open another aggregate, and pay.")
-        exact = logged.worth(family.gram, family.member(question)) / family.resolution
+        exact = logged.worth(family.gram, family.values(question)) / family.resolution
         returned, promised = mechanism.randomize(exact, family.trials, self.noise).tolist()
         self._number = 1
-        return WorthRelease(sum(logged.people), returned, promised, mechanism.sigma)
+        return WorthRelease(
+            sum(logged.people), returned, promised, validation.number("sigma", mechanism.describe()["sigma"])
+        )

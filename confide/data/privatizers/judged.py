@@ -61,7 +61,7 @@ class JudgedBook:
 
     def close(self, question: Any = None, scale: float = 1.0) -> JudgedRelease:
         """The release, drawn once. scale: what a share of 1 stands for; it is public, and changes no noise."""
-        family, mechanism, sums = JUDGED.question_of(self.design), self.design.mechanism, self._held()
+        family, mechanism, sums = JUDGED.question_of(self.design), self.design.additive, self._held()
         finer = round(family.grid / mechanism.grid)  # the noise may be drawn on a finer grid
         drawn = mechanism.steps(self.noise, (family.cells,))
         self._sums = None

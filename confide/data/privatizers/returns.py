@@ -54,7 +54,7 @@ class ReturnsBook:
 
     def close(self, question: Question | None = None) -> ReturnsRelease:
         """The release, drawn once. Sums are whole numbers, so nothing of them is left between points of the grid."""
-        family, mechanism = RETURNS.question_of(self.design), self.design.mechanism
+        family, mechanism = RETURNS.question_of(self.design), self.design.additive
         total, square, count = self._held()
         units = family.units((total, square, count))
         finer = round(family.grid / mechanism.grid)  # the noise may be drawn on a finer grid

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...analysis.fitting.linear import LinearPlan
 from ...analysis.fitting.linear_learning import WORTH
 from ...data.statistics.gram import Logged
 from ...learning.learners import Context
 from ...protocol.design import Design
-from ...protocol.kinds.gram import MATRIX_GRID, VECTOR_GRID, GramNoise, GramRelease
+from ...protocol.kinds.gram import GRAM, MATRIX_GRID, VECTOR_GRID, GramRelease
 from ...protocol.kinds.worth import WORTH as WORTH_KIND
 from ...protocol.kinds.worth import WorthRelease
 from .events import Array
@@ -27,7 +28,7 @@ Ways = Sequence[Logged]
 """The logs of a person and of who else is in the data, one for every way in which people may be in halves; all equally likely."""
 
 
-def gram_cells(matrix: Any, vectors: Any) -> Array:
+def gram_cells(matrix: NDArray[np.generic], vectors: NDArray[np.generic]) -> Array:
     """(n,) the numbers of an answer: upper triangles of matrices (B, d, d), and vectors (m, B, d)."""
     above, beside = np.triu_indices(matrix.shape[-1])
     return np.asarray(np.concatenate([matrix[..., above, beside].ravel(), vectors.ravel()]), dtype=np.float64)
@@ -35,7 +36,7 @@ def gram_cells(matrix: Any, vectors: Any) -> Array:
 
 def noise_of(design: Design) -> Array:
     """(n,) the deviation of every number that is released."""
-    noise: GramNoise = design.mechanism
+    noise = GRAM.noise_of(design)
     features, sigmas = noise.form.features, []
     above, beside = np.triu_indices(features.dimension)
     for matrix, vectors in noise.sizes:
@@ -55,14 +56,14 @@ def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[st
     seen = np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
     family = None if plan.worth is None else WORTH_KIND.question_of(plan.worth)
     if family is not None and worth is not None:  # which papers do not ask for
-        first = family.member(state.critics[0])
+        first = family.values(state.critics[0])
         sigmas, seen = np.append(sigmas, [worth.noise] * 2), np.append(seen, [worth.returned, worth.promised])
     noisy = sigmas > 0
 
     def likelihood(logged: Logged) -> float:
         exact = []
         for answer in answers:
-            matrix, vectors = logged.sums(plan.design.question.member(answer.question))
+            matrix, vectors = logged.sums(GRAM.question_of(plan.design).priced(answer.question))
             exact.append(gram_cells(matrix * MATRIX_GRID, vectors * VECTOR_GRID))
         expected = np.concatenate(exact)
         if family is not None:

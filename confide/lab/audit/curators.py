@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...data.privatizers import open_book
 from ...data.privatizers.dataset import grid_of
+from ...data.trajectories import Trajectory
 from ...mechanisms.buffered import BufferedToeplitzCounter
 from ...mechanisms.counter import Counter, CounterState
 from ...mechanisms.noise import NoiseSource
@@ -37,13 +37,13 @@ CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
 def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Target:
     """The target of all releases of a curator together. Each batch is one person, the first of the two, but for one batch in
     world 1, and those after it in which the same person takes part again."""
-    counter = design.mechanism
+    counter = design.counter
     hers = batches_from(counter, batch)
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         everybody = [people[world if release in hers else 0] for release in range(1, counter.releases + 1)]
         if type(counter) in CELL_BY_CELL:
-            many: Any = ManyStreams(counter, count)
+            many = ManyStreams(counter, count)
             sharing_it = replace(design, act=replace(design.act, mechanism=many))
             sharing_it.__dict__["digest"] = design.digest  # what it is told apart by is not what draws
             sent = _run(sharing_it, everybody, noise)
@@ -99,15 +99,39 @@ def central_target(name: str, design: Design, people: Pair) -> Target:
 
 
 @dataclass(frozen=True)
-class ManyStreams:
+class ManyStreams(Counter):
     """A counter that runs many streams side by side, keeps all their releases and hands on those of the first."""
 
     inner: Counter
     copies: int
     outputs: list[Array] = field(default_factory=list)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+    @property
+    def name(self) -> str:
+        """That of the counter."""
+        return self.inner.name
+
+    @property
+    def grid(self) -> float:
+        """That of the counter."""
+        return self.inner.grid
+
+    @property
+    def releases(self) -> int:
+        """Those of the counter."""
+        return self.inner.releases
+
+    def std(self, release: int) -> float:
+        """That of one stream."""
+        return self.inner.std(release)
+
+    def rounding(self, release: int) -> float:
+        """That of one stream."""
+        return self.inner.rounding(release)
+
+    def radius(self, release: int, failure: float, cells: int = 1) -> float:
+        """That of one stream."""
+        return self.inner.radius(release, failure, cells)
 
     def init(self, cells: int) -> CounterState:
         """The state of all streams at their start."""
@@ -120,7 +144,7 @@ class ManyStreams:
         return state, np.asarray(self.outputs[-1][0])
 
 
-def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: bool = False) -> list[Array]:
+def _run(design: Design, everybody: list[Trajectory], noise: NoiseSource, together: bool = False) -> list[Array]:
     """The cells of all releases: one after each person, with a restart after it, or one after all of them together."""
     book, released, member = open_book(design, noise, simulated=True), [], audited_question(design)
     for number, person in enumerate(everybody, start=1):

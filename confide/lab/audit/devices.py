@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...data.privatizers import respond
 from ...data.statistics import round_rewards
 from ...data.statistics.answers import category, first_visit
 from ...data.trajectories import Trajectory
+from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
 from ...mechanisms.randomizer import WHOLE, Randomizer
 from ...mechanisms.unary import SampledStep
@@ -56,15 +56,48 @@ def local_target(name: str, design: Design, people: Pair) -> Target:
 
 
 @dataclass(frozen=True)
-class ManyMessages:
+class ManyMessages(Randomizer):
     """A randomizer that makes many messages at each call, keeps them all and hands on the first."""
 
     inner: Randomizer
     copies: int
     outputs: list[Array] = field(default_factory=list)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+    @property
+    def name(self) -> str:
+        """That of the mechanism."""
+        return self.inner.name
+
+    @property
+    def grid(self) -> float:
+        """That of the mechanism."""
+        return self.inner.grid
+
+    @property
+    def packing(self) -> str:
+        """That of the mechanism."""
+        return self.inner.packing
+
+    @property
+    def categories(self) -> int:
+        """Those of the mechanism."""
+        return self.inner.categories
+
+    def reach(self) -> float:
+        """That of one message."""
+        return self.inner.reach()
+
+    def variance(self, trials: float = 1.0) -> float:
+        """That of one message."""
+        return self.inner.variance(trials)
+
+    def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
+        """That of one message."""
+        return self.inner.radius(users, failure, trials, cells)
+
+    def estimate(self, summed: Array, users: int, trials: Trials) -> Array:
+        """From messages of the mechanism."""
+        return self.inner.estimate(summed, users, trials)
 
     def randomize(self, cells: Array, trials: Trials, noise: NoiseSource) -> Array:
         """The first of many messages about the same counts."""
@@ -77,13 +110,12 @@ class ManyMessages:
 
 def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
     """The same design with a mechanism that makes many messages at each call; None if messages must not share one."""
-    mechanism = design.mechanism
+    mechanism = design.randomizer
     alone = type(mechanism) is SampledStep and design.question.kind == step.KIND and design.question.spec.horizon == 1
     if type(mechanism) not in CELL_BY_CELL and not alone:
         return None
     many = ManyMessages(mechanism, copies)
-    changed: Any = many
-    return replace(design, act=replace(design.act, mechanism=changed)), many
+    return replace(design, act=replace(design.act, mechanism=many)), many
 
 
 def _one_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array:
@@ -119,10 +151,9 @@ def _pair_by_pair(design: Design, person: Trajectory, count: int, noise: NoiseSo
     for row, copies in enumerate(np.bincount(drawn, minlength=question.rows).tolist()):
         if not copies:
             continue
-        many = ManyMessages(design.mechanism, copies)
-        changed: Any = many
+        many = ManyMessages(design.randomizer, copies)
         only = replace(question, weights=np.eye(question.rows, dtype=np.int64)[row])
-        sharing_it = replace(design, act=replace(design.act, mechanism=changed))
+        sharing_it = replace(design, act=replace(design.act, mechanism=many))
         report = respond(sharing_it, only, person, noise, simulated=True)
         if len(many.outputs) != 1 or report.row != row or not np.array_equal(report.cells, np.rint(many.outputs[0][0])):
             return None
@@ -135,8 +166,8 @@ Described = tuple[Statistic | None, Loss | None]
 
 def _of_an_episode(design: Design, people: Pair) -> Described:
     """The loss of outputs, and of the two people, if a report covers the whole episode; unknown if it may not."""
-    mechanism, most = design.mechanism, design.question.trials
-    if design.question.rows > 1 or getattr(mechanism, "packing", WHOLE) != WHOLE:
+    mechanism, most = design.randomizer, design.question.trials
+    if design.question.rows > 1 or mechanism.packing != WHOLE:
         return None, None
     inputs = (exact_message(design, people[0], mechanism.grid), exact_message(design, people[1], mechanism.grid))
     ratio = log_likelihood_ratio(mechanism, inputs, most)
@@ -166,9 +197,20 @@ def _of_a_pair(design: Design, people: Pair) -> Described:
     return _of_categories(design, people, categories_of, (law / law.sum()).tolist())
 
 
+def _by_category(design: Design) -> SampledStep:
+    """The mechanism of a design whose reports name one of several categories."""
+    mechanism = design.randomizer
+    if type(mechanism) is not SampledStep:
+        raise InvalidInput(
+            "mechanism-for-numbers",
+            f"{mechanism.name} does not name categories as ours do. Enter its loss by `describe`.",
+        )
+    return mechanism
+
+
 def _of_categories(design: Design, people: Pair, categories_of: Categories, shares: list[float] | None) -> Described:
     """The loss of outputs about one of several categories. shares: how likely each row is, if an output says which it is about."""
-    question, mechanism = design.counts, design.mechanism
+    question, mechanism = design.counts, _by_category(design)
     ordered = []
     for person in people:
         levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))

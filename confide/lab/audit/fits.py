@@ -22,9 +22,11 @@ from ...data.trajectories import Dataset, Trajectory, read
 from ...learning.learners.vapvi import pevi, vapvi
 from ...mdp import Spec
 from ...mechanisms.noise import NoiseSource, Shape
+from ...mechanisms.randomizer import Additive
 from ...privacy import Guarantee, Loss, compose
 from ...protocol.design import AUTO
 from ...protocol.kinds.counts import count_cells
+from ...validation import Json
 from .asking import Ways, fit_log_ratio, gram_cells
 from .auditing import MANY, WHOLE, Target
 from .devices import sharing
@@ -138,7 +140,7 @@ class FitRuns:
         drawing: dict[str, Any] = {name: sharing(design, copies) for name, design in counting.items()}
         if any(shared is None for shared in drawing.values()):
             return None
-        steps = ManySteps(returns.mechanism, copies)
+        steps = ManySteps(returns.additive, copies)
         designs = {name: design for name, (design, _) in drawing.items()}
         designs[RETURNS] = replace(returns, act=replace(returns.act, mechanism=steps))
         released = replace(plan, designs=designs).release(self.counted(person), noise, simulated=True)
@@ -158,19 +160,34 @@ class FitRuns:
 
 
 @dataclass(frozen=True)
-class ManySteps:
+class ManySteps(Additive):
     """A mechanism that draws noise for many releases at each call, keeps all of it and hands on the first."""
 
-    inner: Any
+    inner: Additive
     copies: int
     outputs: list[NDArray[np.int64]] = field(default_factory=list)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+    @property
+    def name(self) -> str:
+        """That of the mechanism."""
+        return self.inner.name
+
+    @property
+    def grid(self) -> float:
+        """That of the mechanism."""
+        return self.inner.grid
+
+    def variance(self, trials: float = 1.0) -> float:
+        """That of one release."""
+        return self.inner.variance(trials)
+
+    def describe(self) -> dict[str, Json]:
+        """The mechanism, described."""
+        return self.inner.describe()
 
     def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Draw for many releases, and return the first."""
-        drawn: NDArray[np.int64] = self.inner.steps(noise, (self.copies, *shape))
+        drawn = self.inner.steps(noise, (self.copies, *shape))
         self.outputs.append(drawn)
         return np.asarray(drawn[0])
 

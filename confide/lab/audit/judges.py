@@ -85,7 +85,7 @@ def _released(plan: JudgePlan, episodes: Episodes, noise: NoiseSource) -> Array:
 def _many(plan: JudgePlan, episodes: Episodes, copies: int, noise: NoiseSource) -> Array | None:
     """Many runs whose mechanisms draw many times, as in `fits`; None if what is released is not what they drew."""
     assert plan.designs is not None
-    drawing = {part: ManySteps(design.mechanism, copies) for part, design in plan.designs.items()}
+    drawing = {part: ManySteps(design.additive, copies) for part, design in plan.designs.items()}
     designs = {
         part: replace(design, act=replace(design.act, mechanism=drawing[part])) for part, design in plan.designs.items()
     }

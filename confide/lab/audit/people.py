@@ -72,7 +72,7 @@ def _widest(design: Design) -> MixtureQuestion:
 
 def pairs_of(design: Design) -> list[Pair]:
     """Those of `pairs`; where none of them is as far apart as the price says, or people have a budget, also two who are."""
-    spec, grid = design.question.spec, float(getattr(design.mechanism, "grid", 1.0))
+    spec, grid = design.question.spec, design.mechanism.grid
     known, price = pairs(spec), design.act.sensitivity.l2
     reached = max(
         np.linalg.norm(exact_message(design, one, grid) - exact_message(design, other, grid)) for one, other in known

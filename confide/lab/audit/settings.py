@@ -108,11 +108,11 @@ ProblemMaker = Callable[[AuditSetting], Any]
 
 def _mixture(setting: AuditSetting) -> Any:
     """The table of two states and two actions as a mixture; it needs two steps."""
-    from ...protocol.kinds.mixture import MixtureProblem
+    from ...protocol.kinds.mixture import MixtureForm
 
     spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.dynamics)
     after = np.arange(spec.horizon - 1, -1, -1, dtype=np.float64)
-    return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
+    return MixtureForm(spec, MixtureFeatures.one_hot(2, 2), after)
 
 
 def _moments(setting: AuditSetting) -> Any:

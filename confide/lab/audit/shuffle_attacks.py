@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import validation
 from ...compiled import compiled, specialise
 from ...learning import learners
 from ...learning.learners import Context
@@ -146,7 +147,7 @@ def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPL
     learner = learners.make("obi", bonus="paper")
     question, promise = CountQuestion(SPEC, last="dropped"), Shuffle(1.0, DELTA)
     protocol = make(Request(question, promise, Schedule.every(people), PAPER, mixing=mixing))
-    flip, context = protocol.mechanism.flip, Context(SPEC, people)
+    flip, context = validation.number("flip", protocol.mechanism.describe()["flip"]), Context(SPEC, people)
     run = _compiled(learner.plan.__name__, learner.plan)
     pairs = (1, 1, 2)
     hits = [

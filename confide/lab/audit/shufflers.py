@@ -16,6 +16,7 @@ from ...mechanisms.skellam import SkellamShare
 from ...privacy import Loss, Pure, repeat
 from ...protocol.design import Design
 from ...protocol.kinds import bits
+from ...protocol.kinds.categories import naming
 from ...protocol.kinds.step import KIND as STEPS
 from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
@@ -69,7 +70,7 @@ def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target
         return np.concatenate([sums.reshape(count, -1), many.reshape(count, -1)], axis=1)
 
     known = rows > 1 or len(set(categories_by_person[0])) == 1  # else what others tell in one sum varies
-    hidden = OneOfSteps(device.miss, other_people + 1, rows, width, categories_by_person) if known else None
+    hidden = OneOfSteps(naming(device).miss, other_people + 1, rows, width, categories_by_person) if known else None
     claimed, exact = (None, None) if hidden is None else (hidden.claimed, hidden.loss())
     described = claimed, exact, design.trust, design.calibration
     return Target(name, design.act.loss, sample, *described, drawn_by=SIMULATED)
@@ -162,16 +163,18 @@ def _of_bits(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
 
 def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
     level = len(design.devices) - 1
-    device, honest = design.devices[level], _honest(mixing, level)
+    device, honest = design.devices[level].additive(), _honest(mixing, level)
+    assert device is not None  # shares are added
     first, second = (np.rint(exact_message(design, person, device.grid) / device.grid) for person in people)
     differ = first != second
     differ[0] |= not differ.any()  # two who cannot be told apart still give something to look at
     sums = honest * first[differ], (honest - 1) * first[differ] + second[differ]
     width = int(differ.sum())
     law = log_law_of_sum(device, honest)
+    steps = device.steps
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        shares = device.steps(noise, (honest, count * width)).sum(axis=0).reshape(count, width)
+        shares = steps(noise, (honest, count * width)).sum(axis=0).reshape(count, width)
         return np.asarray(sums[world] + shares, dtype=np.float64)
 
     def claimed(outputs: Array) -> Array:

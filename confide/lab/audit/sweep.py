@@ -62,7 +62,7 @@ def furthest(design: Design) -> list[Pair]:
     if design.question.kind in (asked.KIND, step.KIND):
         order = np.random.default_rng(0).permutation(len(people))[:TOLD_ONE]
         return [*known, *pairwise(people[place] for place in order)]
-    grid = float(getattr(design.mechanism, "grid", 1.0))
+    grid = design.mechanism.grid
     shown = np.stack([exact_message(design, person, grid) for person in people])
     different, first = np.unique(shown, axis=0, return_index=True)
     return [*known, *((people[first[one]], people[first[other]]) for one, other in _apart(different))]

@@ -64,7 +64,7 @@ def whole_target(name: str, design: Design, run: WholeRun) -> Target:
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         return np.stack([run.play(people[world], noise) for _ in range(count)])
 
-    grid = float(getattr(design.mechanism, "grid", 1.0))
+    grid = design.mechanism.grid
     return Target(name, design.act.loss, sample, None, None, design.trust, design.calibration, grid, run.share, WHOLE)
 
 
@@ -107,7 +107,7 @@ def joint_whole(design: Design) -> WholeRun:
     """All releases of a curator who was restarted after each. The person is in the first batch, and in as many as they may be."""
     other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
     member, ends = audited_question(design), [0, *design.schedule.ends.tolist()]
-    hers = {ends[batch - 1] for batch in batches_from(design.mechanism, 1)}
+    hers = {ends[batch - 1] for batch in batches_from(design.counter, 1)}
 
     def served(person: Trajectory, noise: NoiseSource) -> Array:
         seen, state, spec = [], b"", design.question.spec

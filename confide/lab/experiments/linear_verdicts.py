@@ -15,7 +15,7 @@ from ...mdp.linear import LinearFeatures
 from ...privacy import Central, Guarantee, Local, Schedule
 from ...protocol.design import PAPER, SOUND, TIGHT, Design, Request
 from ...protocol.design import make as designed
-from ...protocol.kinds.gram import VARIANCE, GramForm, GramNoise
+from ...protocol.kinds.gram import GRAM, VARIANCE, GramForm, GramNoise
 from ...protocol.verdicts import Verdict, ordered, verdicts
 from ..environments import linear_mdp, make
 from ..simulation import prepare
@@ -86,7 +86,7 @@ def _logged(promise: Guarantee) -> list[Verdict]:
     features = linear_mdp.features()
     form = GramForm(features, HORIZON, split=False, centred=False)
     made = {kind: designed(Request(form, promise, Schedule.every(1), kind)) for kind in (PAPER, SOUND, TIGHT)}
-    printed = made[PAPER].mechanism
+    printed = GRAM.noise_of(made[PAPER])
     # With H^2 where H^4 is meant, the noise of the second moments is H times less.
     sizes = tuple(
         (matrix, (vectors[0] / HORIZON, *vectors[1:]) if kind == VARIANCE else vectors)
@@ -109,9 +109,9 @@ def _noised(design: Design, noise: GramNoise) -> Design:
 def _longer(design: Design, norm: float) -> Design:
     """The same noise where features are longer than 1: as if matrices had norm^2, and vectors norm, less noise."""
     sizes = tuple(
-        (matrix / norm**2, tuple(size / norm for size in vectors)) for matrix, vectors in design.mechanism.sizes
+        (matrix / norm**2, tuple(size / norm for size in vectors)) for matrix, vectors in GRAM.noise_of(design).sizes
     )
-    return _noised(design, replace(design.mechanism, sizes=sizes))
+    return _noised(design, replace(GRAM.noise_of(design), sizes=sizes))
 
 
 def _regression(
@@ -142,5 +142,5 @@ def _regression(
         # All noise times a factor divides rho by its square.
         needed=float(np.sqrt(rho / (true.rho or math.nan))),
         parameter="matrix_sigma",
-        noise={kind: max(matrix for matrix, _ in made[kind].mechanism.sizes) for kind in (PAPER, SOUND, TIGHT)},
+        noise={kind: max(matrix for matrix, _ in GRAM.noise_of(made[kind]).sizes) for kind in (PAPER, SOUND, TIGHT)},
     )

@@ -25,7 +25,7 @@ from ...mechanisms.buffered import best_factors
 from ...privacy.guarantee import JOINT, LOCAL, NONE
 from ...protocol.design import TIGHT, Design
 from ...protocol.kinds import mixture
-from ...protocol.kinds.mixture import MixtureProblem
+from ...protocol.kinds.mixture import MixtureForm
 from ..environments import Environment
 from .bundles import Luck, RegretCurve, curve_of, luck_of
 from .draws import Array, World, pick
@@ -63,7 +63,7 @@ def supports(setting: Setting) -> bool:
 
 def mixture_problem(
     environment: Environment, learner: Any, context: Context
-) -> tuple[MixtureProblem, Callable[[Design], MixtureContext]]:
+) -> tuple[MixtureForm, Callable[[Design], MixtureContext]]:
     """What is to be designed for a learner of mixtures, and a function from the design to the learner's context."""
     model = environment.model
     if model is None:
@@ -78,7 +78,7 @@ def mixture_problem(
         facts = (context.spec, context.users, context.failure, context.bonus_scale)
         return MixtureContext(*facts, form=mixture.MIXTURE.question_of(design), rewards=rewards)
 
-    return MixtureProblem(context.spec, features, value_ranges(rewards)), context_of
+    return MixtureForm(context.spec, features, value_ranges(rewards)), context_of
 
 
 class MixtureNoise(NamedTuple):

@@ -26,6 +26,7 @@ from ...mdp.feature_policy import FeaturePolicy
 from ...privacy import Certificate, Guarantee, NoPrivacy, Schedule
 from ...privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
 from ...protocol.design import AUTO, TIGHT, Design
+from ...protocol.kinds import CountQuestion, Question
 from ...protocol.kinds.moments import KIND as MOMENTS
 from ...protocol.outlook import TYPICAL, people_for_value, people_needed
 from ...protocol.papers import pools
@@ -148,9 +149,14 @@ class Setting:
         return self.choices.privacy
 
     @property
-    def question(self) -> Any:
+    def question(self) -> Question:
         """The question whose answers the learner receives: about counts, or the form of a mixture."""
-        return getattr(self.design.question, "counts", self.design.question)
+        return self.design.question.counted or self.design.question
+
+    @property
+    def counts(self) -> CountQuestion:
+        """The counts that the learner receives; refused where it receives something else."""
+        return self.design.counts
 
     @property
     def compiled(self) -> bool:

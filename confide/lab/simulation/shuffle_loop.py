@@ -72,7 +72,7 @@ def mixer_of(design: Design) -> Mixer:
     question, mixing = design.question, design.mixing
     if mixing is None:
         raise InvalidInput("design-without-shufflers", "This design has no shufflers. Make one under trust shuffle.")
-    flips = np.array([crowd.flip for crowd in design.mechanism.crowds])
+    flips = np.array(design.shares.flips)
     ends, levels = design.schedule.ends, mixing.closing_levels(design.schedule.releases)
     full = mixing.full(design.schedule)
     shape, bits_per_person, bits_per_count = (question.rows, question.width), np.zeros(0), np.zeros(0)
@@ -228,7 +228,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
             "This loop is for shufflers and learners with a compiled plan. Use the batched engine.",
         )
     adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting)
-    mixer, estimated = mixer_of(design), zero_counts(setting.question)
+    mixer, estimated = mixer_of(design), zero_counts(setting.counts)
     noise, (_, counts) = Noise(*errors.noise[-1]), estimated
     played = int((mixer.ends <= setting.schedule.users).sum())
     policy_values = np.empty((played + 1, setting.learner.models_for(noise, counts.transitions.size)))

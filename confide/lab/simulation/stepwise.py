@@ -240,7 +240,7 @@ def supports(setting: Setting) -> bool:
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed, person by person."""
-    learner, question, model, mechanism = setting.learner, setting.question, setting.model, setting.design.mechanism
+    learner, question, model, mechanism = setting.learner, setting.counts, setting.model, setting.design.mechanism
     if not supports(setting):
         raise InvalidInput(
             "stepwise-engine-unfit",

@@ -30,18 +30,19 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError, PrivacyError
+from ...mechanisms.randomizer import CategoryRandomizer
 from ..releases.release import CountRelease, Noise
-from .categories import CategoryQuestion, CategoryRandomizer, cells_from_categories, naming
+from .categories import CategoryQuestion, cells_from_categories, naming
 from .counts import CountQuestion, average_visits, backup_weight, stacked
 from .encoded import PartOfCounts
 from .kind import Array, Integers, Possible, by_trust, register
-from .question import derived
+from .question import Member, derived
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -108,20 +109,23 @@ class AskedQuestion(CategoryQuestion):
         """(rows,) weights of the pairs, whole numbers."""
         return np.ones(self.rows, dtype=np.int64) if self.weights is None else self.weights
 
-    def member(self, question: Any) -> AskedQuestion:
+    def member(self, question: Member) -> AskedQuestion:
         """A question about the same counts, whatever its law: making it has checked that it is one."""
-        if getattr(question, "kind", "") != KIND or question.counts != self.counts:
+        if question.kind != KIND or question.counted != self.counts:
             raise PrivacyError(
                 "question-not-priced",
                 "This is not the question that was priced, so nothing was answered. Ask that one.",
             )
-        return question  # type: ignore[no-any-return]
+        return question  # type: ignore[return-value]  # by its kind
 
-    def member_for(self, question: Any) -> AskedQuestion:
+    def member_for(self, question: Member) -> AskedQuestion:
         """The member whose law follows the visits that a learner expects, where it says so."""
         derived(self, question)
-        expected = getattr(question, "expected", None)
-        return self if expected is None else AskedQuestion(self.counts, following(expected))
+        return self if question.expected is None else AskedQuestion(self.counts, following(question.expected))
+
+    def law_of(self, member: Member) -> NDArray[np.int64]:
+        """The law of a member."""
+        return self.member(member).law
 
     def law_bytes(self) -> bytes:
         """The law, which a server signs with every policy: `cfa1`, the fingerprint, and the weights as 64-bit whole numbers."""

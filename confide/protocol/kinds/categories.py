@@ -10,13 +10,13 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
-from ...mechanisms.randomizer import Randomizer
+from ...mechanisms.randomizer import CategoryRandomizer, Randomizer
 from ...privacy import Sensitivity
 from .counts import CENTRED, DROPPED, HALVES, REWARDS, SINGLE_STEP, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from .encoded import EncodedCounts
@@ -24,27 +24,12 @@ from .kind import Array
 from .question import Range, spread
 
 
-class CategoryRandomizer(Randomizer, Protocol):
-    """A mechanism for categories. hit, miss: how likely a message names the person's category, and another."""
-
-    @property
-    def hit(self) -> float:
-        """How likely a message names the person's category."""
-        ...
-
-    @property
-    def miss(self) -> float:
-        """How likely it names any other one."""
-        ...
-
-    def set_variance(self, size: int, share: float) -> float:
-        """The variance, a person, of the estimate of a set of so many categories that have a share of the people."""
-        ...
-
-
 def naming(mechanism: Randomizer) -> CategoryRandomizer:
-    """A mechanism that answers questions about categories: `check_noise` has seen that it is one."""
-    return mechanism  # type: ignore[return-value]
+    """The mechanism that answers questions about categories; any other is refused."""
+    names = mechanism.naming()
+    if names is None:
+        raise InvalidInput("mechanism-for-numbers", f"{mechanism.name} hides numbers, not categories. Choose unary.")
+    return names
 
 
 @dataclass(frozen=True)

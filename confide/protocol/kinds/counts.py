@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
     from ..design import Design
     from ..laws import Law
-    from .question import Question
+    from .question import Member, Question
 
 KIND = "counts"
 
@@ -194,6 +194,11 @@ class CountQuestion(AboutEpisodes, Pooled):
         return self
 
     @property
+    def counted(self) -> CountQuestion:
+        """These."""
+        return self
+
+    @property
     def budget(self) -> int:
         """0: all visits are counted."""
         return 0
@@ -228,11 +233,11 @@ class CountQuestion(AboutEpisodes, Pooled):
 
         return sensitivity(self)
 
-    def member(self, question: Question) -> CountQuestion:
+    def member(self, question: Member) -> CountQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self, question: Question) -> CountQuestion:
+    def member_for(self, question: Member) -> CountQuestion:
         """The question itself: from its answer any counts about the same problem are derived."""
         return derived(self, question)
 
@@ -287,7 +292,7 @@ def nearest_centre(level: float, levels: int) -> float:
     return round(2 * levels * validation.between("reward centre", level, 0.0, 1.0)) / (2 * levels)
 
 
-C = TypeVar("C")
+C = TypeVar("C", bound="Question")
 
 
 class CountedKind(Kind[C, CountRelease]):

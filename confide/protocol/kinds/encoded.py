@@ -18,7 +18,7 @@ from .question import AboutEpisodes, Range, derived, marked, only
 
 if TYPE_CHECKING:
     from ..design import Design
-    from .question import Question
+    from .question import Member
 
 T = TypeVar("T", bound="EncodedCounts")
 
@@ -69,6 +69,11 @@ class EncodedCounts(AboutEpisodes, ABC):
         """The least and the largest number that one person can put into each cell."""
 
     @property
+    def counted(self) -> CountQuestion:
+        """The counts that are estimated."""
+        return self.counts
+
+    @property
     def spec(self) -> Spec:
         """The sizes of the problem."""
         return self.counts.spec
@@ -78,11 +83,11 @@ class EncodedCounts(AboutEpisodes, ABC):
         """Cells of the counts that are estimated."""
         return self.counts.cells
 
-    def member(self: T, question: Question) -> T:
+    def member(self: T, question: Member) -> T:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self: T, question: Question) -> T:
+    def member_for(self: T, question: Member) -> T:
         """The question itself: from its answer any counts about the same problem are derived."""
         return derived(self, question)
 

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -60,14 +60,17 @@ import numpy as np
 
 from ... import validation
 from ...errors import ConfideError, FormatError, InvalidInput, PrivacyError
+from ...mdp import Spec
 from ...mdp.critic import Critic, ValueVariance
 from ...mdp.linear import Features, read_features
 from ...mechanisms.gaussian import effective_sigma
-from ...privacy import Act, GaussianLoss, Guarantee, Loss, Mechanism, Sensitivity, settled
+from ...mechanisms.mechanism import NoiseMechanism
+from ...privacy import Act, GaussianLoss, Guarantee, Loss, Sensitivity, settled
 from ...privacy.guarantee import CENTRAL, NONE
+from ...validation import Json
 from ..design import AUTO, SOUND, TIGHT, Design, Request
 from .kind import Array, DesignMaker, Kind, by_trust, register
-from .question import DIGEST_BYTES
+from .question import DIGEST_BYTES, Family, Member, Range, Rounded, only, spread
 
 KIND = "gram"
 FORMAT = "confide.gram-form/1"
@@ -87,7 +90,7 @@ SHAVED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class GramForm:
+class GramForm(Family, Rounded):
     """The family of Gram questions of a fit. split: variances from one half of the people, values from the other.
 
     end_reward: episodes may end early, in a state beyond those with features, where every step pays that; None if none
@@ -116,17 +119,36 @@ class GramForm:
         return KIND
 
     @property
+    def spec(self) -> Spec:
+        """The sizes of the problem: its horizon, with one state and one action."""
+        return Spec(1, 1, self.horizon)
+
+    @property
+    def cells(self) -> int:
+        """The numbers of one Gram matrix."""
+        return self.features.blocks * self.features.dimension**2
+
+    @property
+    def range(self) -> Range:
+        """What one step puts into such a matrix: features are at most 1 long."""
+        return spread(-1.0, 1.0, self.cells)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """The assumptions under which a promise about answers to it holds."""
         return ("one episode a person, of exactly the horizon's length; rewards in [0, 1]", self.features.assumption)
 
-    def member_for(self, question: Any) -> GramQuestion:
-        """The question itself, if the family holds it; else it is refused."""
-        return self.member(question)
+    def member(self, question: Member) -> GramForm:
+        """The form itself; each of its questions is put to a curator, with what is asked about."""
+        return only(self, question)
 
-    def member(self, question: Any) -> GramQuestion:
+    def member_for(self, question: Member) -> GramForm:
+        """The form itself; any other is refused."""
+        return only(self, question)
+
+    def priced(self, question: GramQuestion) -> GramQuestion:
         """A question of this form, with functions for which its noise was made."""
-        if not isinstance(question, GramQuestion) or question.form.digest != self.digest:
+        if question.form.digest != self.digest:
             raise PrivacyError(
                 "gram-form-not-priced",
                 "This question is of another form than the one that was priced. It was not answered.",
@@ -271,11 +293,11 @@ def release_from_bytes(data: bytes, form: GramForm) -> GramRelease:
         ) from error
 
 
-def _packed(*arrays: Array) -> list[Any]:
-    return [[list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()] for array in arrays]
+def _packed(*arrays: Array) -> list[tuple[list[int], bytes]]:
+    return [(list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()) for array in arrays]
 
 
-def _arrays(packed: Any) -> list[Array]:
+def _arrays(packed: Iterable[tuple[list[int], bytes]]) -> list[Array]:
     return [np.frombuffer(raw, "<f8").reshape(shape) for shape, raw in packed]
 
 
@@ -288,7 +310,7 @@ def unpacked(data: bytes) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class GramNoise:
+class GramNoise(NoiseMechanism):
     """The noise of all questions of a form: matrix and vectors, by (step, kind)."""
 
     form: GramForm = field(repr=False)
@@ -299,6 +321,11 @@ class GramNoise:
     def name(self) -> str:
         """`gram-gaussian`."""
         return "gram-gaussian"
+
+    @property
+    def grid(self) -> float:
+        """That of sums: matrices have a finer one."""
+        return VECTOR_GRID
 
     @property
     def mu(self) -> float:
@@ -313,7 +340,7 @@ class GramNoise:
         """The Gaussian loss of all answers together, whatever the sensitivity says: the form knows its own."""
         return GaussianLoss(self.mu)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """Name, calibration and the range of noise."""
         matrices = [matrix for matrix, _ in self.sizes]
         return {
@@ -334,7 +361,7 @@ class GramNoise:
 
 def design_gram(request: Request) -> Design:
     """Price every question of a form so that all together keep the promise, or a share of it (`tight`)."""
-    form, promise, calibration = request.question, request.promise, request.calibration
+    form, promise, calibration = GRAM.question_of(request), request.promise, request.calibration
     if request.mechanism not in (AUTO, "gaussian"):
         raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
     if promise.pure:
@@ -357,9 +384,9 @@ def design_gram(request: Request) -> Design:
 
 def design_open(request: Request) -> Design:
     """The design without privacy: exact sums."""
-    sizes = tuple((0.0, (0.0,) * len(request.question.ranges(*question))) for question in request.question.questions)
-    act = Act(GramNoise(request.question, sizes, "none"), request.question.price())
-    return request.design(request.question, act, calibration="none")
+    form = GRAM.question_of(request)
+    sizes = tuple((0.0, (0.0,) * len(form.ranges(*question))) for question in form.questions)
+    return request.design(form, Act(GramNoise(form, sizes, "none"), form.price()), calibration="none")
 
 
 def _printed(form: GramForm, rho: float, calibration: str) -> GramNoise:
@@ -425,9 +452,9 @@ class GramKind(Kind[GramForm, GramRelease]):
         """Noise on every sum, or exact sums."""
         return {CENTRAL: design_gram, NONE: design_open}
 
-    def noise_to_plain(self, mechanism: Mechanism) -> dict[str, Any]:
+    def noise_to_plain(self, mechanism: NoiseMechanism) -> dict[str, Json]:
         """The noise as plain values, for the bytes of a design."""
-        return _plain(mechanism)  # type: ignore[arg-type]
+        return _plain(_of_grams(mechanism))
 
     def noise_from_plain(
         self, question: GramForm, values: dict[str, Any], promise: Guarantee, calibration: str
@@ -446,6 +473,10 @@ class GramKind(Kind[GramForm, GramRelease]):
             raise ValueError("its noise is of a kind that is not known")
         return noise
 
+    def noise_of(self, design: Design) -> GramNoise:
+        """The noise of a design of this kind."""
+        return _of_grams(design.mechanism)
+
     def read_release(self, data: bytes, design: Design) -> GramRelease:
         """Read what `to_bytes` wrote about a question of this form; refuse anything else."""
         return release_from_bytes(data, self.question_of(design))
@@ -454,5 +485,12 @@ class GramKind(Kind[GramForm, GramRelease]):
 GRAM = register(GramKind())
 
 
-def _plain(noise: GramNoise) -> dict[str, Any]:
+def _of_grams(noise: NoiseMechanism) -> GramNoise:
+    """The noise of Gram sums; any other is refused."""
+    if not isinstance(noise, GramNoise):
+        raise InvalidInput("gram-mechanism", f"Gram sums take Gaussian noise, not {noise.name}. Make the design again.")
+    return noise
+
+
+def _plain(noise: GramNoise) -> dict[str, Json]:
     return {"mechanism": noise.name, "sizes": [[matrix, list(vectors)] for matrix, vectors in noise.sizes]}

@@ -30,7 +30,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -41,7 +41,7 @@ from ...errors import ConfideError, FormatError
 from ...mdp import Spec
 from ...privacy import Sensitivity
 from .kind import Kind, by_trust, register
-from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, only
+from .question import DIGEST_BYTES, AboutEpisodes, Member, Pooled, Range, only
 
 if TYPE_CHECKING:
     from ..design import Design
@@ -126,11 +126,11 @@ class JudgedQuestion(AboutEpisodes, Pooled):
             RESIDUALS: Sensitivity(2.0 * math.sqrt(TESTS), 2.0, ((2.0, TESTS),), TESTS),
         }[self.part]
 
-    def member(self, question: Any) -> JudgedQuestion:
+    def member(self, question: Member) -> JudgedQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self, question: Any) -> JudgedQuestion:
+    def member_for(self, question: Member) -> JudgedQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError, InvalidInput
 from ...loading import sibling
-from ...privacy import Guarantee, Mechanism
+from ...privacy import Guarantee
 from ...validation import Json
 from .question import Question
 
 if TYPE_CHECKING:
     from ...mdp import Model
+    from ...mechanisms.mechanism import NoiseMechanism
     from ...mechanisms.noise import NoiseSource
     from ...mechanisms.randomizer import Randomizer
     from ..accepted import Combination
@@ -37,7 +38,7 @@ Integers = NDArray[np.int64]
 Possible = NDArray[np.bool_] | None
 """Which cells of a question can be filled at all; None for all of them."""
 
-Q = TypeVar("Q")
+Q = TypeVar("Q", bound=Question)
 """A question, or a family of them."""
 R = TypeVar("R")
 """What is released about it."""
@@ -94,22 +95,22 @@ class Kind(Generic[Q, R]):
         """Who designs it, by trust model, where that model cannot."""
         return {}
 
-    def noise_to_plain(self, mechanism: Mechanism) -> dict[str, Json]:
+    def noise_to_plain(self, mechanism: NoiseMechanism) -> dict[str, Json]:
         """The mechanism's name and parameters as plain values, for the bytes of a design."""
         from ...mechanisms.catalogue import parameters
 
         return parameters(mechanism)
 
-    def noise_from_plain(self, question: Q, values: dict[str, Json], promise: Guarantee, calibration: str) -> Mechanism:
+    def noise_from_plain(
+        self, question: Q, values: dict[str, Json], promise: Guarantee, calibration: str
+    ) -> NoiseMechanism:
         """The mechanism that these values describe; anything else is refused."""
         from ...mechanisms.catalogue import from_parameters
 
-        family: Question = question  # type: ignore[assignment]
-        mechanism: Mechanism = from_parameters(values, family.price(), promise, 1 / (family.resolution or 1))
-        return mechanism
+        return from_parameters(values, question.price(), promise, 1 / (question.resolution or 1))
 
-    def question_of(self, design: Design) -> Q:
-        """The question of a design of this kind; a design of another kind is refused."""
+    def question_of(self, design: Design | Request) -> Q:
+        """The question of a design of this kind, or of a request for one; any of another kind is refused."""
         if design.question.kind != self.name:
             raise InvalidInput(
                 "design-of-other-kind",

@@ -50,13 +50,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgpack
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import ConfideError, FormatError, InvalidInput, PrivacyError
@@ -68,12 +67,12 @@ from ..design import AUTO, PAPER, TIGHT, Design, Request
 from ..releases.release import NO_NOISE, Noise
 from .counts import MOST_CELLS, stacked
 from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, register
-from .question import DIGEST_BYTES, Range, Rounded
+from .question import DIGEST_BYTES, Family, Range, Rounded
 
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
     from ..laws import Law
-    from .question import Question
+    from .question import Member
 
 RAW, UNIT, CENTRED = "raw", "unit", "centred"
 FORMAT = "confide.mixture-question/1"
@@ -94,7 +93,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureForm(Rounded):
+class MixtureForm(Family, Rounded):
     """The family of mixture questions of a run, one for each value function; messages are summed whichever was asked about.
 
     ranges: (H,), ranges[h] bounds V_{h+2} in the papers' count of steps, the value after step h of 0 .. H-1; the last is 0.
@@ -163,11 +162,11 @@ class MixtureForm(Rounded):
         """The largest change one person, replaced, makes to the cells of any question of this form, rounded to a grid."""
         return mixture_sensitivity(self, grid)
 
-    def member_for(self, question: Question) -> MixtureQuestion:
+    def member_for(self, question: Member) -> MixtureQuestion:
         """The question itself, if the family holds it; else it is refused."""
         return self.member(question)
 
-    def member(self, question: Question) -> MixtureQuestion:
+    def member(self, question: Member) -> MixtureQuestion:
         """A question of this form, which has checked its own values."""
         if not isinstance(question, MixtureQuestion) or question.form.digest != self.digest:
             raise InvalidInput(
@@ -277,7 +276,7 @@ class MixtureForm(Rounded):
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureQuestion:
+class MixtureQuestion(Family):
     """The form, and the value function (H+1, S) that devices are to use: V_h in [0, ranges[h-1]], the last 0.
 
     A value function outside its range is refused: the server is a device's adversary, and a larger V would be a larger
@@ -286,6 +285,16 @@ class MixtureQuestion:
 
     form: MixtureForm
     values: Array
+
+    @property
+    def kind(self) -> str:
+        """`mixture`."""
+        return KIND
+
+    @property
+    def spec(self) -> Spec:
+        """The sizes of the problem."""
+        return self.form.spec
 
     def __post_init__(self) -> None:
         shape = (self.form.spec.horizon + 1, self.form.spec.states)
@@ -479,38 +488,12 @@ class MixtureKind(Kind[MixtureForm, MixtureRelease]):
 MIXTURE = register(MixtureKind())
 
 
-@dataclass(frozen=True, eq=False)
-class MixtureProblem:
-    """The problem of a learner of linear mixtures; designs choose the form of its questions.
-
-    ranges: (H,), the largest value after each step.
-    """
-
-    spec: Spec
-    features: MixtureFeatures
-    ranges: NDArray[np.float64]
-
-    @property
-    def kind(self) -> str:
-        """`mixture`."""
-        return KIND
-
-    def form(self, scaling: str = RAW) -> MixtureForm:
-        """The family of questions with values scaled in this way."""
-        return MixtureForm(self.spec, self.features, self.ranges, scaling)
-
-
-def _problem(request: Request) -> MixtureProblem:
-    problem: MixtureProblem = request.question
-    return problem
-
-
-def _form(problem: MixtureProblem, calibration: str) -> MixtureForm:
+def _form(problem: MixtureForm, calibration: str) -> MixtureForm:
     if calibration != TIGHT:
         return MixtureForm(
             problem.spec.with_dynamics(PER_STEP), problem.features.dense(), problem.ranges, RAW, even=True
         )
-    forms = [problem.form(scaling) for scaling in (UNIT, CENTRED)]
+    forms = [replace(problem, scaling=scaling) for scaling in (UNIT, CENTRED)]
     # Centred values are spread twice as wide, so the same noise counts for a quarter.
     return min(forms, key=lambda form: form.price().l2 / (4 if form.scaling == CENTRED else 1))
 
@@ -528,7 +511,7 @@ def design_local(request: Request) -> Design:
     validation.choice("mechanism", request.mechanism, (AUTO, "gaussian"))
     promise, ours = request.promise, request.calibration == TIGHT
     _needs_delta(promise)
-    form = _form(_problem(request), request.calibration)
+    form = _form(MIXTURE.question_of(request), request.calibration)
     grid = _grid(form, sigma_for(promise, form.price().l2, 0.0))
     if not ours:
         grid = min(grid, _grid(form, printed_sigma(form, promise)))
@@ -563,7 +546,7 @@ def design_joint(request: Request) -> Design:
         )
     from ...mechanisms.buffered import BufferedToeplitzCounter
 
-    form, releases = _form(_problem(request), request.calibration), request.schedule.releases
+    form, releases = _form(MIXTURE.question_of(request), request.calibration), request.schedule.releases
     grid = 2.0 ** math.floor(math.log2(_grid(form, math.inf) / math.sqrt(releases)))
     size = form.price(grid)
     sigma = BufferedToeplitzCounter.sigma_for(request.promise.mu(), size, releases, grid)
@@ -574,7 +557,7 @@ def design_open(request: Request) -> Design:
     """The design without privacy: exact sums."""
     from ...mechanisms.exact import ExactCounter
 
-    form = _problem(request).form()
+    form = replace(MIXTURE.question_of(request), scaling=RAW)
     counter = ExactCounter(request.schedule.releases, EXACT)
     return request.design(form, Act(counter, form.price(EXACT)), calibration="none")
 

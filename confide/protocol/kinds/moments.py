@@ -49,7 +49,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -65,7 +65,7 @@ from ..design import AUTO, PAPER, Design, Request
 from ..releases.release import NO_NOISE, Noise
 from .counts import MOST_CELLS, stacked
 from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, register
-from .question import DIGEST_BYTES, AboutEpisodes, Range, Rounded, only
+from .question import DIGEST_BYTES, AboutEpisodes, Member, Range, Rounded, only
 
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
@@ -200,11 +200,11 @@ class MomentsQuestion(AboutEpisodes, Rounded):
         l1 = l2 * math.sqrt(self.touched)
         return Sensitivity(l1, l2, ((l1, 1),), self.touched)
 
-    def member(self, question: Any) -> MomentsQuestion:
+    def member(self, question: Member) -> MomentsQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self, question: Any) -> MomentsQuestion:
+    def member_for(self, question: Member) -> MomentsQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 
@@ -366,8 +366,7 @@ def _question(request: Request) -> MomentsQuestion:
         )
     if request.calibration == PAPER:
         raise InvalidInput("moments-calibration", "No paper asks for these moments. Use tight.")
-    question: MomentsQuestion = request.question
-    return question
+    return MOMENTS.question_of(request)
 
 
 def design_gaussian(request: Request) -> Design:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from ...errors import FormatError, PrivacyError
 from ...mdp import Spec
 from ...privacy import Sensitivity
+
+if TYPE_CHECKING:
+    from .counts import CountQuestion
 
 DIGEST_BYTES = 16
 EPISODES = ("one episode a person, at most the horizon long", "rewards in [0, 1]")
@@ -59,18 +62,37 @@ class OneEpisode(Protocol):
         ...
 
 
-class Question(Protocol):
-    """A family of questions. Messages that answer it are vectors of `width` cells, each in one of `rows` rows."""
+class Member(Protocol):
+    """One question of a family, as it is put to people."""
 
     @property
     def kind(self) -> str:
-        """The name under which its reader is registered."""
+        """The kind of its family."""
         ...
 
     @property
     def spec(self) -> Spec:
         """The sizes of the problem that is asked about."""
         ...
+
+    @property
+    def counted(self) -> CountQuestion | None:
+        """The counts that are estimated from answers; None where these are none."""
+        ...
+
+    @property
+    def expected(self) -> NDArray[np.float64] | None:
+        """(L, S, A) the visits that whoever asks expects of one person, where that is known."""
+        ...
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint, which answers to it carry."""
+        ...
+
+
+class Question(Member, Protocol):
+    """A family of questions. Messages that answer it are vectors of `width` cells, each in one of `rows` rows."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -113,25 +135,33 @@ class Question(Protocol):
         ...
 
     @property
-    def range(self) -> Range:
-        """The least and the largest number that one person can put into each cell."""
+    def before_transitions(self) -> int | None:
+        """How many cells of visits and rewards come before transitions, where nothing else is counted."""
         ...
 
     @property
-    def digest(self) -> bytes:
-        """A fingerprint of the family."""
+    def range(self) -> Range:
+        """The least and the largest number that one person can put into each cell."""
         ...
 
     def price(self, grid: float = 0.0) -> Sensitivity:
         """The sensitivity: how far replacing one person moves a message whose cells are rounded to a grid."""
         ...
 
-    def member(self, question: Any) -> Any:
+    def member(self, question: Member) -> Member:
         """The question itself, if the family holds it; else it is refused."""
         ...
 
-    def member_for(self, question: Any) -> Any:
+    def member_for(self, question: Member) -> Member:
         """The member of the family that people answer where a learner asks this: from its answer the learner's is derived."""
+        ...
+
+    def from_bytes_of_member(self, data: bytes) -> Member:
+        """The member that wrote these bytes; refused where the family has one alone, or does not hold it."""
+        ...
+
+    def law_of(self, member: Member) -> NDArray[np.int64] | None:
+        """(rows,) the weights by which devices that are asked this draw the row they answer; None where none is drawn."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -139,13 +169,15 @@ class Question(Protocol):
         ...
 
 
-class AboutEpisodes:
-    """A question about one episode of each person."""
+class Family:
+    """The base of questions: what they are not unless they say so. One of your own inherits it, or `AboutEpisodes`."""
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """The assumptions under which a promise about answers to it holds."""
-        return EPISODES
+    if TYPE_CHECKING:  # no attribute of the class, which a dataclass would take for the default of a field
+
+        @property
+        def kind(self) -> str:
+            """The name under which its reader is registered."""
+            ...
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -156,6 +188,40 @@ class AboutEpisodes:
     def categories(self) -> int:
         """0: messages name no category."""
         return 0
+
+    @property
+    def counted(self) -> CountQuestion | None:
+        """None: answers are not estimated as counts."""
+        return None
+
+    @property
+    def expected(self) -> NDArray[np.float64] | None:
+        """None: nothing is known of visits."""
+        return None
+
+    @property
+    def before_transitions(self) -> int | None:
+        """None: no transitions are counted after visits and rewards."""
+        return None
+
+    def from_bytes_of_member(self, data: bytes) -> Member:
+        """Refused: there is one question, which nobody need carry."""
+        raise FormatError(
+            "question-not-expected", f"There is one question about {self.kind}, so a round carries none. This one does."
+        )
+
+    def law_of(self, member: Member) -> NDArray[np.int64] | None:
+        """None: devices draw no row."""
+        return None
+
+
+class AboutEpisodes(Family):
+    """A question about one episode of each person."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The assumptions under which a promise about answers to it holds."""
+        return EPISODES
 
 
 class Pooled(ABC):
@@ -185,11 +251,6 @@ class Rounded(Pooled):
         """0: any grid will do."""
         return 0
 
-    @property
-    def categories(self) -> int:
-        """0: messages name no category."""
-        return 0
-
     @cached_property
     def trials(self) -> NDArray[np.int64]:
         """Cells are no counts of observations."""
@@ -205,7 +266,7 @@ Q = TypeVar("Q", bound=Question)
 """A kind of question."""
 
 
-def only(family: Q, question: Question) -> Q:
+def only(family: Q, question: Member) -> Q:
     """The family, which holds one question; any other is refused."""
     if question is not family and question != family:
         raise PrivacyError(
@@ -214,9 +275,9 @@ def only(family: Q, question: Question) -> Q:
     return family
 
 
-def derived(family: Q, question: Question) -> Q:
+def derived(family: Q, question: Member) -> Q:
     """The only question of its family, from whose answers any counts about the same problem are derived."""
-    if getattr(question, "spec", family.spec) != family.spec:
+    if question.spec != family.spec:
         raise PrivacyError(
             "question-of-other-problem",
             "This question is about another problem than the one that was priced. Ask about that one.",
@@ -224,20 +285,12 @@ def derived(family: Q, question: Question) -> Q:
     return family
 
 
-def asked_by(family: Any, data: bytes | None) -> Any:
+def asked_by(family: Question, data: bytes | None) -> Member:
     """The member of a family that a round of a service carries; None where a family has one member, which nobody need carry.
 
     One that the family does not hold is refused: whoever answers it would not be hidden as was promised.
     """
-    if data is None:
-        return family.member(family)
-    reader = getattr(family, "from_bytes_of_member", None)
-    if reader is None:
-        raise FormatError(
-            "question-not-expected",
-            f"There is one question about {family.kind}, so a round carries none. This one does.",
-        )
-    return reader(data)
+    return family.member(family) if data is None else family.from_bytes_of_member(data)
 
 
 def marked(digest: bytes, mark: int) -> bytes:

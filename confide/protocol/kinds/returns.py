@@ -41,7 +41,7 @@ from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, only
 
 if TYPE_CHECKING:
     from ..design import Design
-    from .question import Question
+    from .question import Member
 
 KIND = "returns"
 FORMAT = "confide.returns-question/2"
@@ -116,11 +116,11 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
         """The sensitivity of the three sums; they are multiples of the grid, so it rounds nothing."""
         return self.sensitivity
 
-    def member(self, question: Question) -> ReturnsQuestion:
+    def member(self, question: Member) -> ReturnsQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 
-    def member_for(self, question: Question) -> ReturnsQuestion:
+    def member_for(self, question: Member) -> ReturnsQuestion:
         """The question itself; any other is refused."""
         return only(self, question)
 

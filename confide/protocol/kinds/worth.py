@@ -21,14 +21,14 @@ from ...privacy import Sensitivity
 from ..design import Design
 from .gram import TARGET_BITS, GramForm, unpacked
 from .kind import Kind, by_trust, register
-from .question import Pooled, Range, marked, spread
+from .question import Family, Member, Pooled, Range, marked, only, spread
 
 KIND = "worth"
 FORMAT = "confide.worth/1"
 
 
 @dataclass(frozen=True, eq=False)
-class WorthForm(Pooled):
+class WorthForm(Family, Pooled):
     """gram: the form of the questions from whose answers the value function was learned."""
 
     gram: GramForm
@@ -47,16 +47,6 @@ class WorthForm(Pooled):
     def spec(self) -> Spec:
         """The sizes of the problem: its horizon, with one state and one action."""
         return Spec(1, 1, self.gram.horizon)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Nothing is remarked on."""
-        return ()
-
-    @property
-    def categories(self) -> int:
-        """0: messages name no category."""
-        return 0
 
     @property
     def cells(self) -> int:
@@ -83,7 +73,7 @@ class WorthForm(Pooled):
         most = float(self.gram.horizon)
         return Sensitivity(2 * most, math.sqrt(2) * most, ((most, 2),), 2)
 
-    def member(self, question: Critic | None) -> Critic:
+    def values(self, question: Critic | None) -> Critic:
         """The value function of the first step, if it was made for these features; clipped to [0, H]."""
         if question is None:
             raise PrivacyError(
@@ -93,9 +83,13 @@ class WorthForm(Pooled):
         sizes = self.gram.features.blocks, self.gram.features.dimension
         return replace(question.checked(*sizes), top=float(self.gram.horizon))
 
-    def member_for(self, question: Critic | None) -> Critic:
-        """The value function itself, if the family holds it; else it is refused."""
-        return self.member(question)
+    def member(self, question: Member) -> WorthForm:
+        """The form itself; which value function is asked about is said when it is closed."""
+        return only(self, question)
+
+    def member_for(self, question: Member) -> WorthForm:
+        """The form itself; any other is refused."""
+        return only(self, question)
 
     def to_bytes(self) -> bytes:
         """The bytes of the Gram questions: the kind says what is asked besides."""

@@ -23,14 +23,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...mechanisms.randomizer import REACH, Randomizer, bernstein_radius
 from ..design import Design
-from .report import reach_of
 from .sums import Sum
 
 
@@ -41,21 +39,21 @@ def implausible(design: Design, total: Sum, law: NDArray[np.generic] | None, fai
     categories nor counts are not judged.
     """
     mechanism = design.devices[total.level]
-    hit, miss = getattr(mechanism, "hit", None), getattr(mechanism, "miss", None)
+    naming = mechanism.naming()
     if not total.users:
         return ""
-    if hit is None or miss is None:
+    if naming is None:
         return _amounts(design, total, failure) if design.kind.of_whole_episodes else ""
     rows, width = total.cells.shape
-    found = [_rows(total, law), _cells(total, float(hit), float(miss))]
-    if getattr(mechanism, "ones", 1) is None:
-        found.append(_ones(total, float(hit), float(miss)))
+    found = [_rows(total, law), _cells(total, naming.hit, naming.miss)]
+    if naming.ones is None:
+        found.append(_ones(total, naming.hit, naming.miss))
     surprise, sentence = max(found)
     tests = 2 * rows + 2 * rows * width + 2 * rows
     return sentence if surprise > math.log(tests / failure) else ""
 
 
-def implausible_rows(people: NDArray[Any], expected: NDArray[Any], failure: float) -> str:
+def implausible_rows(people: NDArray[np.float64], expected: NDArray[np.float64], failure: float) -> str:
     """The same of how many answered each row in all rounds so far, whose laws may differ. expected: (rows,) how many would
     on average.
 
@@ -72,7 +70,7 @@ def implausible_rows(people: NDArray[Any], expected: NDArray[Any], failure: floa
     return f"{seen}, and {expected[worst]:,.0f} of those of honest devices"
 
 
-def excess(people: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
+def excess(people: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
     """(rows,) how many standard deviations more reports are about each row than on average; 0 where fewer are.
 
     The signed root of twice the log likelihood ratio, sqrt(2 n KL): of honest sums about a standard normal law, at small numbers
@@ -82,7 +80,7 @@ def excess(people: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(people > expected, np.sqrt(2 * many * divergence(people / many, expected / many)), 0.0)
 
 
-def doubtful_rows(people: NDArray[Any], expected: NDArray[Any], failure: float) -> str:
+def doubtful_rows(people: NDArray[np.float64], expected: NDArray[np.float64], failure: float) -> str:
     """A sentence about the row that most more reports are about than on average, if honest sums show as much with probability
     `failure`, about, or less; else empty. For what costs little where it is wrong: nothing is proved of its rate."""
     if len(people) == 1:
@@ -130,7 +128,7 @@ def _furthest(mechanism: Randomizer, users: int, failure: float, trials: float, 
     Additive noise is clamped on devices, at its reach beyond the range (`span` wide). So it is bounded, Bernstein's inequality
     holds, and its mean is off by less than the reach times the chance to come there.
     """
-    reach = reach_of(mechanism)
+    reach = mechanism.reach()
     if not reach:
         return float(mechanism.radius(users, failure, trials, cells))
     spread, many = float(mechanism.variance(trials)), float(users) * cells
@@ -177,7 +175,7 @@ def _ones(total: Sum, hit: float, miss: float) -> tuple[float, str]:
     )
 
 
-def divergence(share: Any, chance: Any) -> NDArray[np.float64]:
+def divergence(share: ArrayLike, chance: ArrayLike) -> NDArray[np.float64]:
     """Kullback-Leibler divergence of a coin with one chance from another: n of it bounds -log P(share or further of n)."""
     one, other = np.asarray(share, dtype=np.float64), np.asarray(chance, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -28,7 +28,9 @@ def release_about(design: Design, cells: Array, users: int) -> Any:
 def release_of(design: Design, summed: NDArray[np.int64], people: NDArray[np.int64]) -> Any:
     """The release of sums (rows, width) of so many people's reports (rows,), each randomised by the design's device."""
     mechanism = design.devices[0]
-    cells = design.kind.estimate(design.question, mechanism, summed * mechanism.grid, people)
+    cells = design.kind.estimate(
+        design.question, mechanism, np.asarray(summed * mechanism.grid, dtype=np.float64), people
+    )
     return release_about(design, cells, int(people.sum()))
 
 

@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError, InvalidInput
-from ...mechanisms.randomizer import BITS, INDEX, WHOLE
+from ...mechanisms.randomizer import BITS, INDEX
 from ..design import Design
 from ..kinds.question import DIGEST_BYTES
 
 if TYPE_CHECKING:
-    from ...privacy import Mechanism
+    pass
 
 MAGIC = b"cfr2"
 HEADER = struct.Struct(f"<4s{DIGEST_BYTES}s{DIGEST_BYTES}sBBI")
@@ -99,7 +99,7 @@ def check_place(design: Design, made_by: bytes, row: int, level: int) -> None:
 
 def written_type(design: Design, level: int = 0) -> int:
     """How numbers of every report of a design are written down: by its mechanism, whole numbers by the limits of its cells."""
-    packing = packing_of(design.devices[level])
+    packing = design.devices[level].packing
     if packing in (INDEX, BITS):
         return INDEX_TYPE if packing == INDEX else BITS_TYPE
     top = _furthest(design, level)
@@ -136,16 +136,15 @@ def limits(design: Design, level: int = 0) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _limits(design: Design, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    cache: dict[int, Any] = design.__dict__.setdefault("_limits", {})
+    cache: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = design.__dict__.setdefault("_limits", {})
     if level not in cache:
         mechanism, bounds = design.devices[level], design.question.range
-        reach = reach_of(mechanism)
+        reach = mechanism.reach()
         cache[level] = (
             np.floor((bounds.low - reach) / mechanism.grid).astype(np.int64),
             np.ceil((bounds.high + reach) / mechanism.grid).astype(np.int64),
         )
-    result: tuple[NDArray[np.int64], NDArray[np.int64]] = cache[level]
-    return result
+    return cache[level]
 
 
 def clamped(design: Design, cells: NDArray[np.int64], level: int = 0) -> NDArray[np.int64]:
@@ -174,22 +173,9 @@ def check_range(
     low, high = limits(design, level)
     counts = np.asarray(people)
     check_many(design, counts, level)
-    names = getattr(design.devices[level], "ones", None)  # how many cells every honest message names
+    naming = design.devices[level].naming()
+    names = None if naming is None else naming.ones  # how many cells every honest message names
     wrong_ones = names is not None and (cells.sum(axis=-1) != names * counts.ravel()).any()
     if wrong_ones or (cells < low * people).any() or (cells > high * people).any():
         raise InvalidInput("report-dishonest", "It has a number that no honest device sends. Drop it.")
     return cells
-
-
-def packing_of(mechanism: Mechanism) -> str:
-    """How messages of a mechanism are written down: its `packing`, else as whole numbers."""
-    return str(getattr(mechanism, "packing", WHOLE))
-
-
-def reach_of(mechanism: Any) -> float:
-    """How far a message may lie beyond the range of the counts: its `reach`, else its radius at a chance of 2^-20."""
-    if hasattr(mechanism, "reach"):
-        return float(mechanism.reach())
-    from ...mechanisms.randomizer import REACH
-
-    return float(mechanism.radius(1.0, REACH))

@@ -296,4 +296,5 @@ def read_sums(design: Design, cover: Cover) -> Any:
 
 def _estimate(design: Design, total: Sum) -> NDArray[np.float64]:
     mechanism = design.devices[total.level]
-    return design.kind.estimate(design.question, mechanism, total.cells * mechanism.grid, total.people)
+    summed = np.asarray(total.cells * mechanism.grid, dtype=np.float64)
+    return design.kind.estimate(design.question, mechanism, summed, total.people)

@@ -20,7 +20,7 @@ from ...errors import FormatError, InvalidInput
 from ...mechanisms.randomizer import BITS, INDEX
 from ..design import Design
 from ..kinds.question import DIGEST_BYTES
-from .report import BITS_TYPE, HEADER, INDEX_TYPE, MAGIC, Report, check_range, packing_of
+from .report import BITS_TYPE, HEADER, INDEX_TYPE, MAGIC, Report, check_range
 
 FORMAT = "confide.sum/2"
 
@@ -119,7 +119,7 @@ class Pile:
 
     def __init__(self, design: Design, level: int = 0) -> None:
         self.design, self.level = design, level
-        self._packing = packing_of(design.devices[level])
+        self._packing = design.devices[level].packing
         self._kind = {INDEX: INDEX_TYPE, BITS: BITS_TYPE}.get(self._packing)
         question = design.question
         self._rows, self._width = question.rows, question.width

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import STATIONARY
@@ -30,7 +28,7 @@ WIDE = {True: 12.0, False: 60.0}
 """From so many next states of the average pair on visits are asked for by themselves, by whether noise is Gaussian: with both,
 about a third is left of the variance of the sum of so many transitions."""
 
-Form = tuple[Any, tuple[str, ...]]
+Form = tuple[CountQuestion | BudgetedQuestion, tuple[str, ...]]
 
 
 def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Form:

@@ -52,7 +52,7 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
             raise InvalidInput(
                 "budget-needs-gaussian", "A budget lowers Gaussian noise. Give a delta or rho, or leave it out."
             )
-        budgeted = BudgetedQuestion(question, request.budget)
+        budgeted = BudgetedQuestion(request.counted, request.budget)
         question = budgeted if lowers(budgeted) else question
     size = _group(question.price(), request.episodes)
     unit = 1 / question.resolution
@@ -63,7 +63,7 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
         noise = shared_gaussian(size.l2, request.share, promise, unit, slack)
     rule = printed(request.paper, CENTRAL, LAPLACE if pure else GAUSSIAN) if request.calibration == PAPER else None
     if rule is None:
-        return request.design(question, Act(noise, size), remarks=getattr(question, "remarks", ()))
+        return request.design(question, Act(noise, size), remarks=question.remarks)
     amount = rule.noise(question.spec, promise, request.schedule.users)
     stated = Laplace(amount, unit) if pure else Gaussian(amount, min(noise.grid, grid_for(amount, unit)))
     return request.design(question, Act(stated, size), paper=request.paper)
@@ -122,7 +122,7 @@ def possible_cells(question: CountQuestion, knowledge: Knowledge) -> NDArray[np.
 
 def std(design: Design) -> float:
     """Standard deviation of the noise of one cell, in counts."""
-    return math.sqrt(design.mechanism.variance())
+    return math.sqrt(design.randomizer.variance())
 
 
 class CentralTrust(Trust):
@@ -139,7 +139,7 @@ class CentralTrust(Trust):
 
     def law(self, design: Design, people: People) -> Law:
         """One draw by the curator, however many people there are."""
-        return PeoplesNoise(design.mechanism, np.ones(people.shape), own=CURATORS)
+        return PeoplesNoise(design.randomizer, np.ones(people.shape), own=CURATORS)
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
         """Those of the question, and that the curator answers once."""
@@ -151,7 +151,7 @@ class CentralTrust(Trust):
     def check(self, design: Design) -> None:
         """Refuse noise that does not belong to the question; Gram sums have noise of their own, made with their form."""
         if not design.kind.own_noise:
-            check_noise(design, "randomize", design.mechanism)
+            check_noise(design, design.randomizer)
 
 
 register(CentralTrust())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from .local_counts import least_scale, printed_noise, rule_of, tight_form
 from .trust import People, Trust, register
 
 if TYPE_CHECKING:
+    from ...mechanisms.mechanism import NoiseMechanism
     from ...protocol.kinds.question import Question
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
@@ -59,12 +60,14 @@ def design_joint(request: Request) -> Design:
         validation.choice("mechanism", name, (*MECHANISMS, *registry.counters()))
     if request.calibration == TIGHT:
         single = request.question.kind == bandit.KIND
-        form: Any = request.question if single else tight_form(request.question, name)
+        form: Question = request.question if single else tight_form(request.counted, name)
         if name == AUTO:
             most = PLAIN_TOEPLITZ if request.participation == ONCE else PLAIN_BANDS
             plain = request.schedule.releases * form.cells <= most
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
-        form, remarks = (form, ()) if single else budgeted_form(form, name in GAUSSIAN, request)
+        remarks: tuple[str, ...] = ()
+        if not single:
+            form, remarks = budgeted_form(tight_form(request.counted, name).counts, name in GAUSSIAN, request)
         return request.design(form, Act(_counter(name, form, request), form.price()), remarks=remarks)
     if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
         name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
@@ -82,13 +85,14 @@ def first_batch(question: CountQuestion, promise: Guarantee, participation: Part
     """
     spec = question.spec
     single = spec.horizon == 1
-    form: Any = BanditQuestion.of(spec) if single else question.tight()
+    tight = question.tight()
+    form: Question = BanditQuestion.of(spec) if single else tight
     usual = 200
     if promise.pure:
         noise = math.sqrt(2) * 8 * participation.within(usual) * form.price().l1 / promise.pure_epsilon()
     else:
         if spec.dynamics == STATIONARY and not single:
-            budgeted = BudgetedQuestion.of(form)
+            budgeted = BudgetedQuestion.of(tight)
             form = budgeted if budgeted.price().l2 < form.price().l2 else form
         counter = ToeplitzCounter(usual, 1.0, 1.0, **_shape(ToeplitzCounter, usual, participation))
         noise = form.price().l2 / promise.mu() * counter.columns_norm
@@ -150,13 +154,13 @@ class CountedTrust(Trust):
     def law(self, design: Design, people: People) -> Law:
         """The noise of a release. One about nobody is before the first; one about more than are due is as noisy as the next."""
         after = np.searchsorted(design.schedule.ends, people) + 1
-        return CounterNoise(design.mechanism, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
+        return CounterNoise(design.counter, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
 
     def check(self, design: Design) -> None:
         """Refuse a mechanism that is no counter where one is needed; without a promise Gram sums need none."""
         if design.kind.own_noise:
             return
-        check_noise(design, "next", design.mechanism)
+        check_noise(design, design.counter)
         most = design.schedule.users * design.question.range.furthest
         if design.requested.private and most > LARGEST_TOTAL * design.mechanism.grid:
             raise InvalidInput(
@@ -191,11 +195,11 @@ class JointTrust(CountedTrust):
 
     def participation(self, design: Design) -> Participation:
         """How often the counter lets one person take part."""
-        return Participation(design.mechanism.participations, design.mechanism.separation)
+        return Participation(design.counter.participations, design.counter.separation)
 
-    def once(self, design: Design) -> Act:
+    def once(self, design: Design) -> Act[NoiseMechanism]:
         """The act by which a person loses who takes part once: of the same counter."""
-        return replace(design.act, mechanism=replace(design.mechanism, participations=1))
+        return replace(design.act, mechanism=design.counter.once())
 
 
 register(JointTrust())

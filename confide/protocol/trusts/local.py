@@ -49,11 +49,11 @@ class LocalTrust(Trust):
         """Everybody's own noise."""
         from ..laws import PeoplesNoise
 
-        return PeoplesNoise(design.mechanism, people.astype(np.float64))
+        return PeoplesNoise(design.randomizer, people.astype(np.float64))
 
     def devices(self, design: Design) -> tuple[Randomizer, ...]:
         """One report, by the design's mechanism."""
-        return (design.mechanism,)
+        return (design.randomizer,)
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
         """Those of the question, and that devices draw their noise."""
@@ -61,10 +61,8 @@ class LocalTrust(Trust):
 
     def check(self, design: Design) -> None:
         """Refuse noise that does not belong to the question, and reports that could be too large to add up."""
-        check_noise(design, "randomize", design.mechanism)
-        from ..releases.report import reach_of
-
-        if design.question.range.furthest + reach_of(design.mechanism) > LARGEST * design.mechanism.grid:
+        check_noise(design, design.randomizer)
+        if design.question.range.furthest + design.randomizer.reach() > LARGEST * design.mechanism.grid:
             raise InvalidInput(
                 "local-grid-fine",
                 f"On a grid of {design.mechanism.grid:g} numbers of reports are too large. Make it coarser.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ... import validation
 from ...errors import InvalidInput
@@ -17,8 +16,9 @@ from ...mechanisms.unary import KARY, SUBSET, UNARY, SampledStep
 from ...privacy import Act, Guarantee, Sensitivity, one_of, settled
 from ...privacy.guarantee import LOCAL
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request
-from ..kinds import CountQuestion, StepQuestion, find
+from ..kinds import CountQuestion, Question, StepQuestion, find
 from ..kinds.asked import AskedQuestion
+from ..kinds.budgeted import BudgetedQuestion
 from ..kinds.categories import CategoryQuestion
 from ..kinds.counts import CENTRED, DROPPED, REWARDS, SINGLE_STEP, SQUARES, TRANSITIONS, VISITS
 from ..papers import Printed, fairest, printed, transitions_widened
@@ -31,6 +31,8 @@ ASKED = "asked-"
 """The prefix of a mechanism's name if devices are asked about a pair, not about a step."""
 CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
 MECHANISMS = LocalTrust.mechanisms
+LocalForm = CountQuestion | CategoryQuestion | BudgetedQuestion
+"""What devices may be asked where counts are wanted."""
 MOST_NAMED = 1 << 14
 """`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
 
@@ -40,7 +42,7 @@ def design_local(request: Request) -> Design:
     name, promise = request.mechanism, request.promise
     if name not in (AUTO, *MECHANISMS):
         validation.choice("mechanism", name, (*MECHANISMS, *registry.names()))
-    if request.question.parts == SINGLE_STEP:
+    if request.counted.parts == SINGLE_STEP:
         return _design_single(request)
     if request.calibration == TIGHT:
         chosen = name == AUTO
@@ -59,14 +61,14 @@ def design_local(request: Request) -> Design:
         return request.design(form, _act(mechanism, form, request), remarks=remarks)
     name = "laplace" if name == AUTO else name
     # Categories are told in one form only; no paper prescribes another.
-    question = tight_form(request.question, name) if name in CATEGORIES else request.question
+    question = tight_form(request.counted, name) if name in CATEGORIES else request.counted
     rule = rule_of(request, LOCAL, name)
     noise = printed_noise(rule, request, name)
     mechanism = calibrated(name, question, one_report(name, request), noise, request.calibration)
     return request.design(question, _act(mechanism, question, request), paper="" if rule is None else request.paper)
 
 
-def _act(mechanism: Any, question: Any, request: Request) -> Act:
+def _act(mechanism: Randomizer, question: Question, request: Request) -> Act[Randomizer]:
     """A report for each time that a user takes part: each with noise of its own, all of them charged."""
     return Act(mechanism, question.price(), request.participation.times)
 
@@ -79,7 +81,7 @@ def one_report(name: str, request: Request) -> Guarantee:
 
 def _design_single(request: Request) -> Design:
     """The design of a single step: context, action and reward as one category."""
-    form = StepQuestion(request.question.having(levels=1))
+    form = StepQuestion(request.counted.having(levels=1))
     names = ENCODINGS if request.mechanism == AUTO else (validation.choice("mechanism", request.mechanism, ENCODINGS),)
     options = [calibrated(name, form, one_report(name, request)) for name in names]
     if request.mechanism == AUTO:
@@ -114,21 +116,22 @@ def _worth_trying(name: str, promise: Guarantee) -> bool:
     return name != "bounded" and promise.rho is None
 
 
-def _options(name: str, request: Request) -> list[tuple[Any, Randomizer, tuple[str, ...]]]:
+def _options(name: str, request: Request) -> list[tuple[LocalForm, Randomizer, tuple[str, ...]]]:
     """The forms of a question that one mechanism can answer, each with its noise and with sentences for certificates. Gaussian
     noise also answers under a budget, or says why there is none.
     """
-    form = tight_form(request.question, name)
-    forms: list[tuple[Any, tuple[str, ...]]] = [(form, form.remarks)]
+    form = tight_form(request.counted, name)
+    forms: list[tuple[LocalForm, tuple[str, ...]]] = [(form, form.remarks)]
     if name == "gaussian" and request.budget != 0:
-        budgeted = budgeted_form(request.question.tight(form.counts.levels), True, request)
+        budgeted = budgeted_form(request.counted.tight(form.counts.levels), True, request)
         forms = [budgeted] if request.budget or budgeted[0] == form else [*forms, budgeted]
     return [(each, calibrated(name, each, one_report(name, request)), remarks) for each, remarks in forms]
 
 
-def _slow(mechanism: Any) -> bool:
+def _slow(mechanism: Randomizer) -> bool:
     """Whether groups of people who use a mechanism take long to draw."""
-    named = getattr(mechanism, "ones", None)
+    naming = mechanism.naming()
+    named = None if naming is None else naming.ones
     return named is not None and named > 1 and named * mechanism.categories > MOST_NAMED
 
 
@@ -148,7 +151,7 @@ def tight_form(question: CountQuestion, name: str) -> CountQuestion | CategoryQu
 
 def calibrated(
     name: str,
-    question: CountQuestion | CategoryQuestion,
+    question: LocalForm,
     promise: Guarantee,
     noise: float | None = None,
     calibration: str = SOUND,

@@ -36,7 +36,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,6 +88,7 @@ SHOWN = 5.0
 BARE = "against a shuffler who looks at single reports, or works with the server, the guarantee is none"
 
 ShuffledQuestion = BitQuestion | StepQuestion
+SharedQuestion = BanditQuestion | BudgetedQuestion
 
 
 def design_shuffle(request: Request) -> Design:
@@ -104,7 +106,7 @@ def design_shuffle(request: Request) -> Design:
             "promise by themselves, and shuffling adds nothing. Choose trust local.",
         )
     single = request.question.kind == bandit.KIND
-    question = request.question.counts.having(levels=mixing.reward_bits)
+    question = request.counted.having(levels=mixing.reward_bits)
     if single and (request.calibration == PAPER or request.mechanism not in (AUTO, *_of_shares())):
         raise InvalidInput(
             "single-step-takes-shares",
@@ -122,14 +124,19 @@ def design_shuffle(request: Request) -> Design:
         )
     designs: list[Design] = []
     refused: list[InvalidInput] = []
-    ways = [] if single else [(form, _with_noise) for form in _forms(question, request, mixing)]
-    for form, make in [*ways, *((form, _with_shares) for form in _shared_forms(question, request, mixing))]:
+    noisy = [] if single else _forms(question, request, mixing)
+    shared = _shared_forms(question, request, mixing)
+    ways = [
+        *(partial(_with_noise, form, request, mixing) for form in noisy),
+        *(partial(_with_shares, form, request, mixing) for form in shared),
+    ]
+    for make in ways:
         try:
-            design = make(form, request, mixing)
+            design = make()
         except InvalidInput as error:  # a batch may be too small for some bits and not for others
             refused.append(error)
             continue
-        if request.mechanism != AUTO or request.can(form, design.mechanism):
+        if request.mechanism != AUTO or request.can(design.question, design.mechanism):
             designs.append(design)
     if not designs:
         raise (
@@ -183,7 +190,7 @@ def _of_shares() -> tuple[str, ...]:
     return (SHARES, *registry.shares())
 
 
-def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Any]:
+def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[SharedQuestion]:
     """What is sent with shares of noise: budgeted counts, or those of a single step; nothing where that is not possible, or where
     nobody said that devices can, since they then have no guarantee of their own.
     """
@@ -198,7 +205,7 @@ def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> 
     once = request.participation.times == 1
     if not (able and walked and ours and once) or mixing.tree or request.mechanism not in (AUTO, *_of_shares()):
         return []
-    form: Any
+    form: SharedQuestion
     if single:
         form = BanditQuestion(question.having(parts=SINGLE_STEP, last=DROPPED, expected=None))
     else:
@@ -206,14 +213,13 @@ def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> 
     return [form] if form.cells <= MOST_CELLS else []
 
 
-def _with_shares(question: Any, request: Request, mixing: Mixing) -> Design:
+def _with_shares(question: SharedQuestion, request: Request, mixing: Mixing) -> Design:
     """The design in which devices add shares of the least noise that keeps the promise: Skellam, or what was registered."""
     promise, size, grid = request.promise, question.price(), 1 / question.resolution
     honest = _crowds(question, mixing, request.schedule.users, 0.0)
-    shares: Any
     if request.mechanism in registry.shares():
-        shares = registry.make_shares(request.mechanism, size, promise, honest, question.width, grid)
-        return request.design(question, Act(shares, size), remarks=question.remarks)
+        made = registry.make_shares(request.mechanism, size, promise, honest, question.width, grid)
+        return request.design(question, Act(made, size), remarks=question.remarks)
     cut = cut_off(honest, question.width)
     rate = least_rate(_epsilon(promise), promise.delta, size.l1 / grid, size.l2 / grid, cut)
     shares = SkellamShares(rate, honest, question.width, grid)
@@ -250,23 +256,18 @@ def _crowds(question: Question, mixing: Mixing, users: int, missing: float) -> t
 
 def _check(design: Design) -> None:
     """Refuse a design whose crowds are larger than its batches."""
-    mechanism, mixing = design.mechanism, _mixing(design)
-    if not hasattr(mechanism, "loss_among"):
-        raise InvalidInput(
-            "mechanism-not-for-trust",
-            f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.",
-        )
+    mechanism, mixing = design.shares, _mixing(design)
     expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
     shared = design.question.kind in (budgeted.KIND, bandit.KIND)
     fits = (
-        mechanism.width == design.question.width and not mixing.tree if shared else mechanism.apart == mixing.widening
+        mechanism.cells == design.question.width and not mixing.tree if shared else mechanism.apart == mixing.widening
     )
     if mechanism.people != expected or not fits:
         raise InvalidInput(
             "crowds-of-other-batches", "The crowds of the mechanism are not those of the batches. Make it again."
         )
     for device in design.devices:
-        check_noise(design, "randomize", device)
+        check_noise(design, device)
 
 
 def _categories(question: Question) -> int:
@@ -333,7 +334,7 @@ def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> 
 
 def local_guarantee(design: Design) -> Guarantee:
     """The guarantee that each device keeps by itself, whoever the shuffler works with; none with shares of noise."""
-    alone = repeat(design.mechanism.local_loss(design.act.sensitivity), design.act.times).epsilon(0.0)
+    alone = repeat(design.shares.local_loss(design.act.sensitivity), design.act.times).epsilon(0.0)
     if math.isinf(alone):
         return Guarantee.none()
     return replace(design.requested, trust=LOCAL, epsilon=alone, delta=0.0)
@@ -341,7 +342,7 @@ def local_guarantee(design: Design) -> Guarantee:
 
 def remaining(design: Design, honest: int) -> Guarantee:
     """The guarantee if only so many people of every base batch are honest: at worst what devices keep by themselves."""
-    mechanism = design.mechanism
+    mechanism = design.shares
     honest = validation.integer("honest", honest, 1, _mixing(design).batch)
     levels = range(len(mechanism.people))
     people = tuple(_people_in_sum(design.question, honest << level, mechanism.missing) for level in levels)
@@ -390,8 +391,7 @@ class ShuffleTrust(Trust):
 
     def devices(self, design: Design) -> tuple[Randomizer, ...]:
         """One randomised report to the shuffler of each level."""
-        devices: tuple[Randomizer, ...] = design.mechanism.on_device()
-        return devices
+        return design.shares.on_device()
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
         """The assumptions of the sums' promise; that of the devices rests on the last three alone."""

@@ -21,6 +21,7 @@ from ...privacy.guarantee import TRUSTS, enter_trust
 from ..kinds.kind import DesignMaker, by_trust
 
 if TYPE_CHECKING:
+    from ...mechanisms.mechanism import NoiseMechanism
     from ...mechanisms.randomizer import Randomizer
     from ..accepted import Combination
     from ..design import Design
@@ -78,7 +79,7 @@ class Trust:
         """How often one user takes part: as often as the act is repeated."""
         return Participation(design.act.times)
 
-    def once(self, design: Design) -> Act:
+    def once(self, design: Design) -> Act[NoiseMechanism]:
         """The act of a user who takes part once."""
         return replace(design.act, times=1)
 

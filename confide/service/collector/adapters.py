@@ -51,7 +51,8 @@ class CountAdapter:
     """The adapter of learners from counts."""
 
     def __init__(self, contract: Contract, learner: Any) -> None:
-        self._learner, self._family = learner, contract.design.question
+        self._learner, design = learner, contract.design
+        self._family = asked.ASKED.question_of(design) if design.question.kind == asked.KIND else None
         self.context = Context(*_context_fields(contract))
 
     def state_to_bytes(self, state: State) -> bytes:
@@ -70,10 +71,7 @@ class CountAdapter:
     def question_bytes(self, state: State) -> bytes:
         """The law of the pairs that people are asked about, which follows where they are expected to be; else empty: the
         contract's design carries the only question."""
-        if self._family.kind != asked.KIND:
-            return b""
-        law: bytes = self._family.member_for(self._learner.ask(state)).law_bytes()
-        return law
+        return b"" if self._family is None else self._family.member_for(self._learner.ask(state)).law_bytes()
 
 
 class MixtureAdapter:

@@ -7,7 +7,7 @@ behind what they taught that way; an honest service loses about a round in fifty
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +79,10 @@ def _unremarkable(store: CollectorStore, people: NDArray[np.float64], expected: 
     return trusted is not None and excess(*trusted)[int(excess(people, expected).argmax())] < REMARKABLE
 
 
-def _law(store: CollectorStore, number: int) -> Any:
+def _law(store: CollectorStore, number: int) -> NDArray[np.float64] | None:
     """The law by which devices that follow a round draw the row they answer; None where there is one row, or none is drawn."""
     signed = store.head(number)
     question = None if signed is None or signed.head.question is None else store.question(signed.head.question)
-    law = getattr(asked_by(store.contract.design.question, question), "law", None)
+    family = store.contract.design.question
+    law = family.law_of(asked_by(family, question))
     return None if law is None else np.asarray(law, dtype=np.float64)

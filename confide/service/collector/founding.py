@@ -149,7 +149,7 @@ class ServiceChoices:
     def _mixture_problem(self) -> Any:
         """The family of a learner of linear mixtures, whose question carries the value function of its round."""
         from ...learning.planning.value_targeted import value_ranges
-        from ...protocol.kinds.mixture import MixtureProblem
+        from ...protocol.kinds.mixture import MixtureForm
 
         if self.promise.trust != LOCAL:
             raise InvalidInput(
@@ -157,7 +157,7 @@ class ServiceChoices:
                 f"{self.learner} is served under trust local. Got {self.promise.trust!r}. Simulate the others.",
             )
         known = self.features or MixtureFeatures.one_hot(self.spec.states, self.spec.actions)
-        return MixtureProblem(self.spec, known, value_ranges(self._known_rewards()))
+        return MixtureForm(self.spec, known, value_ranges(self._known_rewards()))
 
     def intermediary(self, title: str, key: bytes) -> Intermediary | None:
         """What the contract says of the shuffler or the curator who has that public key; None without one."""

@@ -19,8 +19,8 @@ from ...mechanisms.catalogue import parameters
 from ...privacy import ONCE
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.design import PAPER, Design
-from ...protocol.kinds import budgeted
-from ...protocol.kinds.counts import MIDDLE
+from ...protocol.kinds.budgeted import BUDGETED
+from ...protocol.kinds.counts import MIDDLE, CountQuestion
 from ...validation import Json
 from .encoding import from_base64, to_base64
 from .intermediary import ROLES, Intermediary
@@ -57,9 +57,8 @@ _KEYS = {
 def stated(design: Design) -> dict[str, Json]:
     """The fields of a contract that follow from its design; whoever reads a contract compares them."""
     spec, promise, schedule = design.question.spec, design.requested, design.schedule
-    counts = getattr(design.question, "counts", None)
-    asked: Any = design.question
-    counted_by_devices = asked.kind == budgeted.KIND and promise.trust in (LOCAL, SHUFFLE)
+    counts = design.question.counted
+    counted_by_devices = design.question.kind == BUDGETED.name and promise.trust in (LOCAL, SHUFFLE)
     statements: dict[str, Json] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "trust": promise.trust,
@@ -73,7 +72,7 @@ def stated(design: Design) -> dict[str, Json]:
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
             **({} if counts is None else _counted_parts(counts)),
-            **({"budget": asked.budget} if counted_by_devices else {}),
+            **({"budget": BUDGETED.question_of(design).budget} if counted_by_devices else {}),
         },
         "mechanism": parameters(design.mechanism),
         "design": to_base64(design.to_bytes()),
@@ -88,7 +87,7 @@ def stated(design: Design) -> dict[str, Json]:
     return statements
 
 
-def _counted_parts(counts: Any) -> dict[str, Json]:
+def _counted_parts(counts: CountQuestion) -> dict[str, Json]:
     if counts.centre != MIDDLE:
         raise InvalidInput(
             "contract-reward-centre",

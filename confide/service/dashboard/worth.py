@@ -25,13 +25,16 @@ A curator's noise in two releases may be correlated, so deviations add up instea
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...protocol.design import Design
 from ...protocol.kinds import asked, bits, budgeted, counts, step
+from ...protocol.kinds.categories import naming
 from ...protocol.kinds.counts import CENTRED, COUNTED, REWARDS, VISITS, cells_of_visits
 from ...protocol.releases.release import CountRelease
+from ...validation import Json
 
 CONFIDENCE = 0.95
 _SHARES = [number / 20 for number in range(21)]
@@ -48,7 +51,7 @@ class Worth(NamedTuple):
     high: float
     whole: bool = True
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The estimate as plain values."""
         return self._asdict()
 
@@ -86,7 +89,7 @@ def _interval(value: float, error: float, top: float, missing: float = 0.0, whol
 
 def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None) -> Worth | None:
     """The sum over steps and pairs of what those earned there who were asked about it; None while nobody was about some."""
-    question, mechanism, now = design.counts, design.mechanism, release.counts
+    question, mechanism, now = design.counts, naming(design.randomizer), release.counts
     if question.spec.layers == 1 or question.last != COUNTED:
         return None
     people, rewards = (
@@ -119,7 +122,7 @@ def _by_steps(design: Design, people: int) -> float:
     """The noise of the set of paying categories, at the share of people in it that makes it largest."""
     question, spec = design.counts, design.question.spec
     paying = spec.states * spec.actions * question.next_states
-    most = max(design.devices[0].set_variance(paying, share) for share in _SHARES)
+    most = max(naming(design.devices[0]).set_variance(paying, share) for share in _SHARES)
     return float(people * spec.horizon**2 * most)
 
 
@@ -136,7 +139,7 @@ def _by_counts(design: Design, people: int) -> float:
     return float(spec.layers * spec.states * spec.actions * each)
 
 
-_VARIANCES: dict[str, Any] = {
+_VARIANCES: dict[str, Callable[[Design, int], float]] = {
     counts.KIND: _by_counts,
     bits.KIND: _by_counts,
     budgeted.KIND: _by_counts,

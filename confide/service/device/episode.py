@@ -108,7 +108,7 @@ class Episode:
 
     def _needs_last(self) -> bool:
         contract = self._device.contract
-        counts = None if contract is None else getattr(contract.design.question, "counts", None)
+        counts = None if contract is None else contract.design.question.counted
         return contract is not None and (counts is None or counts.last == COUNTED)
 
 

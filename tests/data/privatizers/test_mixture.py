@@ -19,7 +19,7 @@ from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.privacy import Act, Guarantee, Joint, Local, Schedule, Shuffle
 from confide.protocol.design import Design
-from confide.protocol.kinds.mixture import CENTRED, MixtureProblem, MixtureQuestion, MixtureRadius, printed_sigma
+from confide.protocol.kinds.mixture import CENTRED, MixtureForm, MixtureQuestion, MixtureRadius, printed_sigma
 from confide.protocol.releases.report import limits
 from tests.protocol.making import design
 from tests.refusals import refused
@@ -34,7 +34,7 @@ PERSON = Trajectory(np.array([0, 1, 2, 1, 0, 0, 1]), np.array([1, 1, 0, 0, 1, 1]
 
 def wall(guarantee: Guarantee, calibration: str = "tight", releases: int = 8, failure: float = 0.1) -> Design:
     assert RIVER.features is not None
-    problem = MixtureProblem(RIVER.spec, RIVER.features, RANGES)
+    problem = MixtureForm(RIVER.spec, RIVER.features, RANGES)
     return design(problem, guarantee, Schedule.every(releases), calibration, failure=failure)
 
 
@@ -125,7 +125,7 @@ def test_the_figures_of_the_paper_and_of_the_formula_sheet() -> None:
     assert hard.features is not None
     ranges = np.arange(5.0, -1.0, -1.0)
     promise, schedule = Local(1, 1e-5), Schedule.every(10)
-    problem = MixtureProblem(hard.spec, hard.features, ranges)
+    problem = MixtureForm(hard.spec, hard.features, ranges)
     paper = design(problem, promise, schedule, "paper")
     assert paper.mechanism.sigma == pytest.approx(4608, abs=1) == printed_sigma(paper.question, promise)
     assert paper.guarantee.epsilon is not None and paper.guarantee.epsilon < 0.05  # loose, and the certificate says so
@@ -245,4 +245,4 @@ def test_bad_promises_are_refused() -> None:
         wall(Shuffle(1.0, 0.1))
     features = MixtureFeatures.one_hot(3, 2)
     with pytest.raises(UnknownName):
-        design(MixtureProblem(Spec(3, 2, 6), features, RANGES), Local(1, 0.1), Schedule.every(2), "tight", "laplace")
+        design(MixtureForm(Spec(3, 2, 6), features, RANGES), Local(1, 0.1), Schedule.every(2), "tight", "laplace")
