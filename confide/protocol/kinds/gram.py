@@ -488,7 +488,9 @@ GRAM = register(GramKind())
 def _of_grams(noise: NoiseMechanism) -> GramNoise:
     """The noise of Gram sums; any other is refused."""
     if not isinstance(noise, GramNoise):
-        raise InvalidInput("gram-mechanism", f"Gram sums take Gaussian noise, not {noise.name}. Make the design again.")
+        raise InvalidInput(
+            "gram-noise-of-others", f"Gram sums have noise of their own, not {noise.name}. Make the design again."
+        )
     return noise
 
 
