@@ -202,7 +202,7 @@ def _by_category(design: Design) -> SampledStep:
     mechanism = design.randomizer
     if type(mechanism) is not SampledStep:
         raise InvalidInput(
-            "mechanism-for-numbers",
+            "audit-categories-unknown",
             f"{mechanism.name} does not name categories as ours do. Enter its loss by `describe`.",
         )
     return mechanism
