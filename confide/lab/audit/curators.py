@@ -20,7 +20,9 @@ from ...mechanisms.counter import Counter, CounterState
 from ...mechanisms.noise import NoiseSource
 from ...mechanisms.toeplitz import ToeplitzCounter
 from ...mechanisms.tree import TreeCounter
+from ...privacy import Loss, Sensitivity
 from ...protocol.design import Design
+from ...validation import Json
 from .auditing import Target
 from .counters import batches_from, exact_stream_loss, mixing, stream_loss
 from .devices import ONE_A_CALL, sharing
@@ -120,6 +122,14 @@ class ManyStreams(Counter):
     def releases(self) -> int:
         """Those of the counter."""
         return self.inner.releases
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """That of the mechanism."""
+        return self.inner.loss(sensitivity)
+
+    def describe(self) -> dict[str, Json]:
+        """The mechanism, described."""
+        return self.inner.describe()
 
     def std(self, release: int) -> float:
         """That of one stream."""

@@ -22,10 +22,11 @@ from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
 from ...mechanisms.randomizer import WHOLE, Randomizer
 from ...mechanisms.unary import SampledStep
-from ...privacy import Loss
+from ...privacy import Loss, Sensitivity
 from ...protocol.design import Design
 from ...protocol.kinds import asked, step
 from ...protocol.releases.report import clamped
+from ...validation import Json
 from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Told, Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
@@ -82,6 +83,14 @@ class ManyMessages(Randomizer):
     def categories(self) -> int:
         """Those of the mechanism."""
         return self.inner.categories
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """That of the mechanism."""
+        return self.inner.loss(sensitivity)
+
+    def describe(self) -> dict[str, Json]:
+        """The mechanism, described."""
+        return self.inner.describe()
 
     def reach(self) -> float:
         """That of one message."""

@@ -23,7 +23,7 @@ from ...learning.learners.vapvi import pevi, vapvi
 from ...mdp import Spec
 from ...mechanisms.noise import NoiseSource, Shape
 from ...mechanisms.randomizer import Additive
-from ...privacy import Guarantee, Loss, compose
+from ...privacy import Guarantee, Loss, Sensitivity, compose
 from ...protocol.design import AUTO
 from ...protocol.kinds.counts import count_cells
 from ...validation import Json
@@ -180,6 +180,10 @@ class ManySteps(Additive):
     def variance(self, trials: float = 1.0) -> float:
         """That of one release."""
         return self.inner.variance(trials)
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """That of the mechanism."""
+        return self.inner.loss(sensitivity)
 
     def describe(self) -> dict[str, Json]:
         """The mechanism, described."""
