@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 class NoiseMechanism:
     """The base of mechanisms, which are frozen dataclasses: their words are fields, or properties."""
 
-    if (
-        TYPE_CHECKING
-    ):  # properties to whoever reads them; on the class they would be defaults of fields, and refuse to be set
+    # Properties to those who read them; on the class itself they would be defaults of fields, and refuse to be set.
+    if TYPE_CHECKING:
 
         @property
         def name(self) -> str:

@@ -92,6 +92,13 @@ class Randomizer(NoiseMechanism):
 class CategoryRandomizer(Randomizer):
     """A mechanism for categories: a message is a vector of zeros and ones, with one for each category that it names."""
 
+    if TYPE_CHECKING:  # as in `NoiseMechanism`
+
+        @property
+        def epsilon(self) -> float:
+            """Of one message."""
+            ...
+
     @property
     def ones(self) -> int | None:
         """How many categories every message names; None if that varies."""

@@ -20,14 +20,13 @@ from ...mechanisms.counter import Counter, CounterState
 from ...mechanisms.noise import NoiseSource
 from ...mechanisms.toeplitz import ToeplitzCounter
 from ...mechanisms.tree import TreeCounter
-from ...privacy import Loss, Sensitivity
 from ...protocol.design import Design
-from ...validation import Json
 from .auditing import Target
 from .counters import batches_from, exact_stream_loss, mixing, stream_loss
 from .devices import ONE_A_CALL, sharing
 from .events import DECIMALS, Array
 from .likelihood import exact_loss, log_likelihood_ratio
+from .mechanisms import Standing
 from .people import Pair, audited_question, exact_message
 
 # Among so many books the outputs of one draw are shared: a cell that is told bare is noisy by chance in one, not in all.
@@ -101,7 +100,7 @@ def central_target(name: str, design: Design, people: Pair) -> Target:
 
 
 @dataclass(frozen=True)
-class ManyStreams(Counter):
+class ManyStreams(Standing, Counter):
     """A counter that runs many streams side by side, keeps all their releases and hands on those of the first."""
 
     inner: Counter
@@ -109,27 +108,9 @@ class ManyStreams(Counter):
     outputs: list[Array] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """That of the counter."""
-        return self.inner.name
-
-    @property
-    def grid(self) -> float:
-        """That of the counter."""
-        return self.inner.grid
-
-    @property
     def releases(self) -> int:
         """Those of the counter."""
         return self.inner.releases
-
-    def loss(self, sensitivity: Sensitivity) -> Loss:
-        """That of the mechanism."""
-        return self.inner.loss(sensitivity)
-
-    def describe(self) -> dict[str, Json]:
-        """The mechanism, described."""
-        return self.inner.describe()
 
     def std(self, release: int) -> float:
         """That of one stream."""

@@ -20,17 +20,16 @@ from ...data.statistics.answers import category, first_visit
 from ...data.trajectories import Trajectory
 from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
-from ...mechanisms.randomizer import WHOLE, Randomizer
+from ...mechanisms.randomizer import WHOLE, CategoryRandomizer, Randomizer
 from ...mechanisms.unary import SampledStep
-from ...privacy import Loss, Sensitivity
+from ...privacy import Loss
 from ...protocol.design import Design
 from ...protocol.kinds import asked, step
 from ...protocol.releases.report import clamped
-from ...validation import Json
 from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Told, Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
-from .mechanisms import CELL_BY_CELL, messages
+from .mechanisms import CELL_BY_CELL, Standing, messages
 from .people import Pair, audited_question, exact_message
 
 Categories = Callable[[Trajectory, NDArray[np.int64]], list[int]]
@@ -57,22 +56,12 @@ def local_target(name: str, design: Design, people: Pair) -> Target:
 
 
 @dataclass(frozen=True)
-class ManyMessages(Randomizer):
+class ManyMessages(Standing, Randomizer):
     """A randomizer that makes many messages at each call, keeps them all and hands on the first."""
 
     inner: Randomizer
     copies: int
     outputs: list[Array] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """That of the mechanism."""
-        return self.inner.name
-
-    @property
-    def grid(self) -> float:
-        """That of the mechanism."""
-        return self.inner.grid
 
     @property
     def packing(self) -> str:
@@ -83,14 +72,6 @@ class ManyMessages(Randomizer):
     def categories(self) -> int:
         """Those of the mechanism."""
         return self.inner.categories
-
-    def loss(self, sensitivity: Sensitivity) -> Loss:
-        """That of the mechanism."""
-        return self.inner.loss(sensitivity)
-
-    def describe(self) -> dict[str, Json]:
-        """The mechanism, described."""
-        return self.inner.describe()
 
     def reach(self) -> float:
         """That of one message."""
@@ -206,13 +187,13 @@ def _of_a_pair(design: Design, people: Pair) -> Described:
     return _of_categories(design, people, categories_of, (law / law.sum()).tolist())
 
 
-def _by_category(design: Design) -> SampledStep:
+def _by_category(design: Design) -> CategoryRandomizer:
     """The mechanism of a design whose reports name one of several categories."""
-    mechanism = design.randomizer
-    if type(mechanism) is not SampledStep:
+    mechanism = design.randomizer.naming()
+    if mechanism is None:
         raise InvalidInput(
             "audit-categories-unknown",
-            f"{mechanism.name} does not name categories as ours do. Enter its loss by `describe`.",
+            f"{design.mechanism.name} does not name categories as ours do. Enter its loss by `describe`.",
         )
     return mechanism
 

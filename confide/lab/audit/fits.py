@@ -23,15 +23,15 @@ from ...learning.learners.vapvi import pevi, vapvi
 from ...mdp import Spec
 from ...mechanisms.noise import NoiseSource, Shape
 from ...mechanisms.randomizer import Additive
-from ...privacy import Guarantee, Loss, Sensitivity, compose
+from ...privacy import Guarantee, Loss, compose
 from ...protocol.design import AUTO
 from ...protocol.kinds.counts import count_cells
-from ...validation import Json
 from .asking import Ways, fit_log_ratio, gram_cells
 from .auditing import MANY, WHOLE, Target
 from .devices import sharing
 from .events import DECIMALS, Array, Statistic
 from .likelihood import exact_loss, log_likelihood_ratio
+from .mechanisms import Standing
 from .people import everybody, pairs
 from .wholes import SHARE, WholeRun, worst_pair
 
@@ -160,34 +160,16 @@ class FitRuns:
 
 
 @dataclass(frozen=True)
-class ManySteps(Additive):
+class ManySteps(Standing, Additive):
     """A mechanism that draws noise for many releases at each call, keeps all of it and hands on the first."""
 
     inner: Additive
     copies: int
     outputs: list[NDArray[np.int64]] = field(default_factory=list)
 
-    @property
-    def name(self) -> str:
-        """That of the mechanism."""
-        return self.inner.name
-
-    @property
-    def grid(self) -> float:
-        """That of the mechanism."""
-        return self.inner.grid
-
     def variance(self, trials: float = 1.0) -> float:
         """That of one release."""
         return self.inner.variance(trials)
-
-    def loss(self, sensitivity: Sensitivity) -> Loss:
-        """That of the mechanism."""
-        return self.inner.loss(sensitivity)
-
-    def describe(self) -> dict[str, Json]:
-        """The mechanism, described."""
-        return self.inner.describe()
 
     def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Draw for many releases, and return the first."""

@@ -17,7 +17,7 @@ from ...mechanisms.bounded import Bounded, BoundedByPart
 from ...mechanisms.gaussian import Gaussian
 from ...mechanisms.laplace import Laplace
 from ...mechanisms.randomized_response import RandomizedResponse
-from ...mechanisms.unary import SampledStep
+from ...mechanisms.randomizer import CategoryRandomizer
 from ...privacy import Loss, Pure, Sensitivity, Tabulated, compose, repeat
 from ...privacy.loss import RESOLUTION
 from .directed import Directed, composed
@@ -97,7 +97,7 @@ def _by_part(
     ]
 
 
-def category_log_likelihood(mechanism: SampledStep, messages: Array, category: int) -> Array:
+def category_log_likelihood(mechanism: CategoryRandomizer, messages: Array, category: int) -> Array:
     """(n,) log-likelihood of messages (n, k) given the category, up to a constant."""
     included = messages[:, category]
     p, q = mechanism.hit, mechanism.miss
@@ -187,7 +187,7 @@ def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
     return compose([repeat(table(shift), shifts.count(shift)) for shift in sorted(set(shifts))])
 
 
-def category_loss(mechanism: SampledStep, rows: Sequence[Told] = (ONE_OF_TWO,)) -> Loss:
+def category_loss(mechanism: CategoryRandomizer, rows: Sequence[Told] = (ONE_OF_TWO,)) -> Loss:
     """The loss of a message about one of several rows, which is known: exact, by all that it can say of their categories."""
     if all(sorted(first) == sorted(second) for _, first, second in rows):
         return Pure(0.0)
@@ -206,7 +206,7 @@ def category_loss(mechanism: SampledStep, rows: Sequence[Told] = (ONE_OF_TWO,)) 
     return both_ways(first, second)
 
 
-def _said(mechanism: SampledStep, named: Sequence[int], category: int) -> Array:
+def _said(mechanism: CategoryRandomizer, named: Sequence[int], category: int) -> Array:
     """(2^n,) how likely a message about the category is to name these n categories or not, in all combinations."""
     bits: Array = np.indices((2,) * len(named)).reshape(len(named), -1).astype(np.float64)
     hers, p, q = bits[named.index(category)], mechanism.hit, mechanism.miss

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from ...mechanisms.bounded import Bounded, BoundedByPart
 from ...mechanisms.gaussian import Gaussian, JointGaussian
 from ...mechanisms.laplace import Laplace
+from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.noise import NoiseSource
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.randomizer import Randomizer
 from ...mechanisms.symmetric import SymmetricGaussian
 from ...mechanisms.unary import SampledStep
-from ...privacy import GaussianLoss, Loss
+from ...privacy import GaussianLoss, Loss, Sensitivity
 from ...privacy.guarantee import CENTRAL
+from ...validation import Json
 from .auditing import Target
 from .events import Array
 from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
@@ -30,6 +32,30 @@ from .sources import SIMULATED
 CELL_BY_CELL = (Laplace, Gaussian, RandomizedResponse, Bounded, BoundedByPart)
 # Of these, those whose cells have noise of several sizes: each message is a row.
 BY_PART = (BoundedByPart,)
+
+
+class Standing:
+    """A mechanism that draws many times and stands for another, whose words and loss it has."""
+
+    inner: NoiseMechanism
+
+    @property
+    def name(self) -> str:
+        """That of the mechanism."""
+        return self.inner.name
+
+    @property
+    def grid(self) -> float:
+        """That of the mechanism."""
+        return self.inner.grid
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """That of the mechanism."""
+        return self.inner.loss(sensitivity)
+
+    def describe(self) -> dict[str, Json]:
+        """The mechanism, described."""
+        return self.inner.describe()
 
 
 def messages(mechanism: Randomizer, cells: Array, trials: Trials, count: int, noise: NoiseSource) -> Array:

@@ -119,14 +119,14 @@ class GramForm(Family, Rounded):
         return KIND
 
     @property
-    def spec(self) -> Spec:
-        """The sizes of the problem: its horizon, with one state and one action."""
-        return Spec(1, 1, self.horizon)
-
-    @property
     def cells(self) -> int:
         """The numbers of one Gram matrix."""
         return self.features.blocks * self.features.dimension**2
+
+    @property
+    def spec(self) -> Spec:
+        """One state and one action: what is told apart lies in the features."""
+        return Spec(1, 1, self.horizon)
 
     @property
     def range(self) -> Range:
