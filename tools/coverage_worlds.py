@@ -54,7 +54,7 @@ WorldStep = Callable[[Walkers, Integers, np.random.Generator], tuple[Array, Walk
 
 
 @dataclass(frozen=True)
-class Family:
+class WorldFamily:
     """A kind of world. right: chances of actions can be told by what is recorded; table: states tell all that matters."""
 
     name: str
@@ -123,7 +123,7 @@ def paid(chance: Array, rng: np.random.Generator) -> Array:
     return np.asarray(rng.random(len(chance)) < np.clip(chance, 0, 1), dtype=np.float64)
 
 
-def cut_covariate(name: str, bins: int) -> Family:
+def cut_covariate(name: str, bins: int) -> WorldFamily:
     """A covariate in [0, 1] that decides about all; its bin is recorded. Treating helps where it is high, and harms elsewhere."""
 
     def begin(people: int, rng: np.random.Generator) -> Walkers:
@@ -140,10 +140,10 @@ def cut_covariate(name: str, bins: int) -> Family:
         x = np.clip(moved, 0, 1 - 1e-9)
         return reward, Walkers(np.minimum((bins * x).astype(np.int64), bins - 1), x, action)
 
-    return Family(name, bins, 2, 5, begin, practice, step)
+    return WorldFamily(name, bins, 2, 5, begin, practice, step)
 
 
-def repeated_dose(name: str, avoided: bool, logged: bool = False) -> Family:
+def repeated_dose(name: str, avoided: bool, logged: bool = False) -> WorldFamily:
     """A second dose in a row harms, which states do not show. avoided: practice knows, and hardly ever gives one."""
     states = 4
 
@@ -162,10 +162,10 @@ def repeated_dose(name: str, avoided: bool, logged: bool = False) -> Family:
         moved = np.where(harms, worse, np.where(action == 1, better, rng.integers(-1, 2, people)))
         return reward, Walkers(np.clip(state + moved, 0, states - 1), here.hidden, action)
 
-    return Family(name, states, 2, 8, begin, practice, step, logged=logged)
+    return WorldFamily(name, states, 2, 8, begin, practice, step, logged=logged)
 
 
-def hidden_kinds(name: str, seen: bool, logged: bool = False) -> Family:
+def hidden_kinds(name: str, seen: bool, logged: bool = False) -> WorldFamily:
     """Two kinds of people, of whom one gains by treatment and one loses; nothing recorded tells. seen: practice knows the kind."""
     states = 4
 
@@ -181,10 +181,10 @@ def hidden_kinds(name: str, seen: bool, logged: bool = False) -> Family:
         after = np.clip(here.state + rng.integers(-1, 2, len(action)), 0, states - 1)
         return reward, Walkers(after, here.hidden, action)
 
-    return Family(name, states, 2, 5, begin, practice, step, right=not seen, logged=logged)
+    return WorldFamily(name, states, 2, 5, begin, practice, step, right=not seen, logged=logged)
 
 
-def indication(name: str, strength: float, logged: bool = False) -> Family:
+def indication(name: str, strength: float, logged: bool = False) -> WorldFamily:
     """The ill are treated more often, how ill is not recorded, and treating does no good: the untreated look better off."""
     states = 3
 
@@ -202,10 +202,10 @@ def indication(name: str, strength: float, logged: bool = False) -> Family:
         ill = np.clip(0.8 * ill + 0.2 * rng.random(len(ill)), 0, 1)
         return reward, Walkers(rng.integers(states, size=len(ill)), ill, action)
 
-    return Family(name, states, 2, 5, begin, practice, step, right=False, logged=logged)
+    return WorldFamily(name, states, 2, 5, begin, practice, step, right=False, logged=logged)
 
 
-def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rare: float = 1.0) -> Family:
+def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rare: float = 1.0) -> WorldFamily:
     """A random table, which is the world. rare: the rate of rewards."""
     states, actions, horizon = sizes
     rng = np.random.default_rng([FIRST, number])
@@ -223,10 +223,10 @@ def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rar
         reward = paid(pays[here.state, action], rng)
         return reward, Walkers(drawn(moves[here.state, action], rng), here.hidden, action)
 
-    return Family(name, states, actions, horizon, begin, practice, step, table=True)
+    return WorldFamily(name, states, actions, horizon, begin, practice, step, table=True)
 
 
-FAMILIES: tuple[Callable[[int], Family], ...] = (
+FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
     lambda number: markov("fresh tables", number),
     lambda number: markov("rare rewards", number, (6, 2, 5), 0.05),
     lambda number: cut_covariate("covariate, 10 bins", 10),
@@ -266,7 +266,7 @@ def judged_fit(
 class FamilyTally:
     """How often what was said of one kind of world held, out of so many fits."""
 
-    family: Family
+    family: WorldFamily
     fits: int = 0
     judged: int = 0
     adoption: int = 0

@@ -119,12 +119,12 @@ def _ends(found: list[SeedInterval]) -> tuple[Array, Array]:
     return low, high
 
 
-Shares = dict[str, dict[tuple[tuple[str, str], int], float]]
+CoverShares = dict[str, dict[tuple[tuple[str, str], int], float]]
 
 
-def coverage(runs: Runs, ways: Mapping[str, Callable[[Array], tuple[Array, Array]]]) -> Shares:
+def coverage(runs: Runs, ways: Mapping[str, Callable[[Array], tuple[Array, Array]]]) -> CoverShares:
     """By way, world and promise, and number of seeds: the share of groups whose interval holds the mean of all runs."""
-    shares: Shares = {name: {} for name in ways}
+    shares: CoverShares = {name: {} for name in ways}
     for key, values in runs.items():
         for seeds in SEEDS:
             groups = drawn(values, seeds, 1)[:COMPARED]
@@ -134,9 +134,9 @@ def coverage(runs: Runs, ways: Mapping[str, Callable[[Array], tuple[Array, Array
     return shares
 
 
-def said_behind(runs: Runs, ways: Mapping[str, Callable[[Array, Array], tuple[Array, Array]]]) -> Shares:
+def said_behind(runs: Runs, ways: Mapping[str, Callable[[Array, Array], tuple[Array, Array]]]) -> CoverShares:
     """By way, world and promise, and number of seeds: the share of pairs of groups of the same runs whose interval is above 1."""
-    shares: Shares = {name: {} for name in ways}
+    shares: CoverShares = {name: {} for name in ways}
     for key, values in runs.items():
         for seeds in SEEDS:
             both = np.split(drawn(values, 2 * seeds, 2)[:COMPARED], 2, axis=1)
@@ -145,7 +145,7 @@ def said_behind(runs: Runs, ways: Mapping[str, Callable[[Array, Array], tuple[Ar
     return shares
 
 
-def compared(shares: Shares, worst: Callable[[NDArray[np.float64]], Any], head: str) -> str:
+def compared(shares: CoverShares, worst: Callable[[NDArray[np.float64]], Any], head: str) -> str:
     """A table of ways: over all worlds and promises the mean share, and the worst."""
     rows = [f"| {head} | " + " | ".join(f"{seeds} seeds" for seeds in SEEDS) + " |", "|---" * (1 + len(SEEDS)) + "|"]
     for name, found in shares.items():

@@ -45,7 +45,7 @@ MUTANTS = (
     Mutant(
         "noise by part is believed where its larger radius begins",
         "protocol/design.py",
-        'if hasattr(mechanism, "first") and mechanism.first != getattr(question, "before_transitions", None):',
+        "if mechanism.first is not None and mechanism.first != question.before_transitions:",
         "if False:",
         (f"{PRICED}::test_noise_by_part_is_refused_unless_its_parts_are_those_of_the_question",),
         unseen="A maker says where it begins, and that is true; only bytes say otherwise.",

@@ -40,8 +40,8 @@ MUTANTS = (
     Mutant(
         "two cells of a release share their noise: N(0,0,0) - N(1,1,0) is exact",
         "data/privatizers/dataset.py",
-        "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)",
-        "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)\n"
+        "noisy[possible] = design.randomizer.randomize(exact, design.question.trials[possible], self.noise)",
+        "noisy[possible] = design.randomizer.randomize(exact, design.question.trials[possible], self.noise)\n"
         "        noisy[-2] = noisy[4] - self._cells[4] / design.question.resolution + self._cells[-2] / design.question.resolution",
         laws("central gaussian"),
         ("central/gaussian", "central/laplace"),

@@ -51,8 +51,7 @@ def report(design: Design, question: Member, episode: Trajectory, noise: NoiseSo
     mechanism = design.devices[level]
     require_grid(mechanism.grid)
     row, cells = answer(design.question.kind, question, episode, mechanism.grid, noise.integers)
-    randomised = mechanism.randomize(
-        np.asarray(cells * mechanism.grid, dtype=np.float64), design.question.trials, noise
-    )
+    exact = np.asarray(cells * mechanism.grid, dtype=np.float64)
+    randomised = mechanism.randomize(exact, design.question.trials, noise)
     numbers = np.rint(randomised / mechanism.grid).astype(np.int64)
     return Report(design.digest, question.digest, clamped(design, numbers, level), row, level)

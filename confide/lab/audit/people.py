@@ -88,12 +88,12 @@ def pairs_of(design: Design) -> list[Pair]:
     return [*known, (people[int(first)], people[int(second)])] if further else known
 
 
-Member = Callable[[Design], Any]
+MemberMaker = Callable[[Design], Any]
 
-_MEMBERS: dict[str, Member] = {mixture.KIND: _widest}
+_MEMBERS: dict[str, MemberMaker] = {mixture.KIND: _widest}
 
 
-def register(kind: str, member: Member) -> None:
+def register(kind: str, member: MemberMaker) -> None:
     """Enter which member of a family of questions of that kind an audit asks: the one that reveals most of a person."""
     _MEMBERS[kind] = member
 
