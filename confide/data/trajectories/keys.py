@@ -12,6 +12,7 @@ never count a person twice.
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,9 +70,9 @@ def keys(column: pa.Array, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool
 def named(column: pa.Array) -> pa.Array:
     """Names in one form, as an Arrow column, so that who is written in two ways is one person.
 
-    Moments and days are microseconds, whatever their unit; sixteen bytes are a UUID, and written as one; other bytes are text;
-    text is in the compatible composed form of Unicode (NFKC), in which a letter and its accent are one sign, and a no-break
-    space is a space, without signs that nobody sees. Numbers stay as they are.
+    Moments and days are microseconds, whatever their unit, and so are texts of them as ISO 8601 writes them; sixteen bytes are a
+    UUID, and written as one; other bytes are text; text is in the compatible composed form of Unicode (NFKC), in which a letter
+    and its accent are one sign, and a no-break space is a space, without signs that nobody sees. Numbers stay as they are.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -95,14 +96,47 @@ def named(column: pa.Array) -> pa.Array:
             "Names of people and episodes that are bytes must be text in UTF-8, or UUIDs of a fixed size of 16 bytes. Some are "
             "neither. Write them as text.",
         ) from error
-    if pc.all(pc.string_is_ascii(text)).as_py() is not False:
-        return text
-    return pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_normalize(text, "NFKC"), UNSEEN, ""))
+    if pc.all(pc.string_is_ascii(text)).as_py() is False:
+        text = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_normalize(text, "NFKC"), UNSEEN, ""))
+    return _moments(text)
 
 
 UUID_BYTES = 16
 UNSEEN = "[\u200b-\u200f\u2060\ufeff\u00ad]"
 """Signs without width, and hyphens that are shown at the end of a line only."""
+
+
+MOMENT = (
+    r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+    r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?\s*$"
+)
+"""A day, or a moment with or without its time zone, as ISO 8601 writes them."""
+DAY = len("2026-01-31")
+
+
+def _moments(text: pa.Array) -> pa.Array:
+    """Texts, of which days and moments are the microseconds that a column of moments has: midnight is its day, however written."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(text) or (pc.max(pc.binary_length(text)).as_py() or 0) < DAY:
+        return text
+    found = pc.fill_null(pc.match_substring_regex(text, MOMENT), False)
+    if not pc.any(found).as_py():
+        return text
+    each = text.filter(found).dictionary_encode()
+    numbers = pa.array([_microseconds(moment) for moment in each.dictionary.to_pylist()], pa.large_string())
+    return pc.replace_with_mask(text, found, numbers.take(each.indices))
+
+
+def _microseconds(moment: str) -> str:
+    """Since 1970, as digits; the text itself where there is no such day."""
+    try:
+        read = datetime.fromisoformat(moment.strip())
+    except ValueError:
+        return moment
+    since = read.replace(tzinfo=read.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return str(since // timedelta(microseconds=1))
 
 
 def _uuids(column: pa.Array) -> pa.Array:
