@@ -100,7 +100,7 @@ TEXTS = {
     "a sign without width": (PLAIN, ["\ufeff" + name for name in PLAIN]),
     "wide digits": (NUMBERS, ["".join(chr(0xFEE0 + ord(sign)) for sign in name) for name in NUMBERS]),
     "large letters of a UUID": ([str(one) for one in UUIDS], [str(one).upper() for one in UUIDS]),
-    "a day and its midnight": ([f"{day:%Y-%m-%d}" for day in DAYS], [f"{day:%Y-%m-%dT%H:%M:%S}" for day in DAYS]),
+    "a day and its midnight": ([f"{day:%Y-%m-%d}" for day in DAYS], [f"{day:%Y-%m-%dT%H:%M:%S}.000" for day in DAYS]),
     "a moment in another zone": (
         [f"{day:%Y-%m-%d %H:%M}Z" for day in DAYS],
         [f"{day:%Y-%m-%d}T01:00:00.000+01:00" for day in DAYS],
