@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..errors import FormatError, InvalidInput
 from .model import STATIONARY, Spec
-from .ways import Array, PossibleCells
+from .possible_cells import Array, PossibleCells
 
 
 class Reach(NamedTuple):

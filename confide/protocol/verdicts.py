@@ -18,8 +18,8 @@ from ..mdp import PER_STEP, Spec
 from ..mechanisms.catalogue import from_parameters, parameters
 from ..mechanisms.mechanism import NoiseMechanism
 from ..privacy import Act, Central, Guarantee, Joint, Local, Schedule, Shuffle, true_guarantee
-from ..privacy.crowds import calibrated
 from ..privacy.guarantee import CENTRAL, SHUFFLE, rounded_up
+from ..privacy.shuffled_bits import calibrated
 from ..privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ..validation import Json
 from . import shuffled_obi

@@ -15,7 +15,7 @@ from scipy.stats import binom
 from confide.errors import InvalidInput
 from confide.privacy import shuffling
 from confide.privacy.conversion import gaussian_mu
-from confide.privacy.crowds import calibrated, smallest_crowd, solve, with_local
+from confide.privacy.shuffled_bits import calibrated, smallest_crowd, solve, with_local
 from confide.privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
 from tests.refusals import refused
 

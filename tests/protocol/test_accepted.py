@@ -20,7 +20,7 @@ from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.shuffled_bits import ShuffledBits
 from confide.mechanisms.tree import TreeCounter
 from confide.privacy import Act, Guarantee, Local, Schedule, least_noise
-from confide.privacy.crowds import calibrated
+from confide.privacy.shuffled_bits import calibrated
 from confide.protocol import accepted
 from confide.protocol.accepted import Combination, accept, row_of
 from confide.protocol.design import Design, Request, make

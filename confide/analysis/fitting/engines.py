@@ -24,7 +24,7 @@ from ...data.statistics.tally import Chosen
 from ...data.trajectories.dataset import LIMIT, Dataset
 from ...data.trajectories.keys import fresh_key
 from ...errors import InvalidInput
-from .elsewhere import ClusterParts, connect, finished
+from .dask_parts import ClusterParts, connect, finished
 
 THREADS, DASK = "threads", "dask"
 MOST_MEMORY = 512 << 20

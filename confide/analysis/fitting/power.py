@@ -30,8 +30,8 @@ from ...learning.learners.apvi import Apvi, Judge, OfflinePlan
 from ...learning.planning.dispersed import best_value, dispersed
 from ...learning.planning.estimates import quantile
 from ...learning.planning.ope import extended, foreseen, policy_values, replica, worth
-from ...learning.planning.parting import TAU
 from ...learning.planning.practice import Practice
+from ...learning.planning.thinning import TAU
 from ...privacy import Guarantee
 from ...privacy.conversion import gaussian_epsilon, gaussian_mu
 from ...protocol.kinds.counts import DROPPED

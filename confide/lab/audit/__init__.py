@@ -6,12 +6,12 @@ from .catalogue import AuditEntry, entries, find, targets_of
 from .counters import counter_target
 from .curators import central_target, joint_target
 from .devices import local_target
+from .end_to_end import WholeRun, whole_target
 from .mechanisms import category_target, randomizer_target, several_target, symmetric_target
 from .people import everybody, pairs
 from .replicas import audit_fit, audit_plan
 from .settings import register_problem
 from .shufflers import shuffle_target
-from .wholes import WholeRun, whole_target
 
 __all__ = [
     "CONFIDENCE",

@@ -30,12 +30,12 @@ from .auditing import CONFIDENCE, SAMPLES, Finding, Target, again, audit
 from .browsers import BROWSER, browser_targets
 from .curators import central_target, joint_target
 from .devices import local_target
+from .end_to_end import WholeRun, central_whole, joint_whole, local_whole, shuffle_whole, whole_target
 from .pacing import BARELY, Pace
 from .people import Pair, pairs, pairs_of
 from .settings import BASIC as SPEC
 from .settings import FIT, FITS, PROBLEMS, SETTINGS
 from .shufflers import shuffle_target
-from .wholes import WholeRun, central_whole, joint_whole, local_whole, shuffle_whole, whole_target
 
 NONE = "none"
 TRUSTS = (LOCAL, SHUFFLE, JOINT, CENTRAL)

@@ -29,11 +29,11 @@ from ...protocol.kinds.counts import count_cells
 from .asking import Ways, fit_log_ratio, gram_cells
 from .auditing import MANY, WHOLE, Target
 from .devices import sharing
+from .end_to_end import SHARE, WholeRun, worst_pair
 from .events import DECIMALS, Array, Statistic
 from .likelihood import exact_loss, log_likelihood_ratio
 from .mechanisms import Standing
 from .people import everybody, pairs
-from .wholes import SHARE, WholeRun, worst_pair
 
 FitPlan = CountPlan | LinearPlan
 

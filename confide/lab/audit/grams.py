@@ -22,10 +22,10 @@ from ...privacy import GaussianLoss
 from ...protocol.kinds.gram import GRAM, GramForm, GramQuestion
 from .asking import gram_cells, noise_of
 from .auditing import WHOLE, Target
+from .end_to_end import WholeRun, worst_pair
 from .events import Array
 from .fits import MOST_COUNTED, ZERO_NOISE, FitRuns
 from .people import everybody
-from .wholes import WholeRun, worst_pair
 
 # Of the samples: every output is a run of its own.
 SHARE = 0.03

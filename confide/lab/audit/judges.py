@@ -17,10 +17,10 @@ from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee, Loss, compose
 from ...protocol.kinds.judged import GAIN, RESIDUALS, SIZES, SQUARE_UNIT, SQUARES, WEIGHT, JudgedRelease
 from .auditing import MANY, WHOLE, Target
+from .end_to_end import SHARE
 from .events import DECIMALS, Array, Statistic
 from .fits import ZERO_NOISE, ManySteps
 from .likelihood import exact_loss, log_likelihood_ratio
-from .wholes import SHARE
 
 HORIZON = 3
 FAR = 100.0

@@ -30,7 +30,7 @@ from ...learning.learners import Context
 from ...learning.learners.learner import plan
 from ...mdp import Spec
 from ...privacy import Guarantee, Schedule, Shuffle
-from ...privacy.crowds import calibrated
+from ...privacy.shuffled_bits import calibrated
 from ...privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ...protocol.design import PAPER, Request, make
 from ...protocol.kinds import CountQuestion

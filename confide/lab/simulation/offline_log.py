@@ -27,7 +27,7 @@ from ...data.trajectories.labels import Numbered
 from ...learning.planning.counted import drawn
 from ...mdp import Model, Policy
 from ...mdp.knowledge import Knowledge
-from ...mdp.ways import Indices, PossibleCells
+from ...mdp.possible_cells import Indices, PossibleCells
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.bandit import Counted
 from ...protocol.kinds.counts import CENTRED, HALVES, TRANSITIONS, VISITS

@@ -34,7 +34,7 @@ class TaskEngine:
 def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine: TaskEngine) -> Iterator[tuple[int, T]]:
     """Call a function with each task's arguments, and yield the task's number and the result, as they are finished."""
     if engine.scheduler is not None:
-        from ...analysis.fitting.elsewhere import connect, finished
+        from ...analysis.fitting.dask_parts import connect, finished
 
         with connect(engine.scheduler) as client:
             yield from finished(

@@ -29,9 +29,9 @@ from ..planning.estimates import Difference
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import LoggedModel, logged_model
 from ..planning.ope import Evidence, difference, extended, foreseen
-from ..planning.parting import TAU, parted
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
 from ..planning.practice import Practice, practice_in, practice_of
+from ..planning.thinning import TAU, thinned
 from .learner import Context, State
 
 HINTED = 1.0
@@ -183,7 +183,7 @@ class Apvi:
         Where the judging part speaks against the policy, by more than `AGAINST` deviations, current practice is kept throughout.
         """
         knowledge = self.known(release.question.spec)
-        choosing, judging = parted(release, logged_model(release, knowledge, initial, self.told_apart))
+        choosing, judging = thinned(release, logged_model(release, knowledge, initial, self.told_apart))
         practice = practice_in(release, knowledge) if returns is None else practice_of(returns)
         plan, evidence = self.chosen(choosing, Judge(judging, practice), scale, initial)
         more = difference(evidence, plan.extended)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...compiled import compiled
 from ...mdp.knowledge import Knowledge
-from ...mdp.ways import Indices
+from ...mdp.possible_cells import Indices
 from ...protocol.kinds.spending import begin_spending, spend, unspent
 from ...protocol.releases.release import Array
 from .rows import TransitionRows

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...mdp.knowledge import Knowledge
-from ...mdp.ways import PossibleCells
+from ...mdp.possible_cells import PossibleCells
 from ...protocol.kinds.counts import COUNTED, DROPPED, VISITS
 from ...protocol.releases.release import Array, CountRelease
 from .consistency import Mask, balanced, reconciled, settle

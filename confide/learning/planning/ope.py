@@ -28,15 +28,15 @@ import numpy as np
 
 from ... import validation
 from ...mdp import Policy
-from ...mdp.ways import PossibleCells
+from ...mdp.possible_cells import PossibleCells
 from ...protocol.kinds.counts import DROPPED
 from ...protocol.releases.release import Array, CountRelease, Counts, Radius, VisitCounts
 from .consistency import Mask
 from .estimates import Difference, Estimate, estimate
 from .logged import LoggedModel, noise_deviation
-from .parting import Cells, noised_cells, possible
 from .practice import Practice
 from .rows import crossed
+from .thinning import Cells, noised_cells, possible
 
 SPREADS = 2.0
 """Where the release does not tell what follows, it is taken to differ by at most so many deviations of people's returns."""

@@ -11,7 +11,7 @@ from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.returns import ReturnsRelease
 from ...protocol.releases.release import CountRelease
 from .logged import noise_deviation
-from .parting import noised_cells, possible
+from .thinning import noised_cells, possible
 
 
 @dataclass(frozen=True)

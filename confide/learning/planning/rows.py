@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
-from ...mdp.ways import Indices, PossibleCells
+from ...mdp.possible_cells import Indices, PossibleCells
 from ...protocol.releases.release import Array
 
 

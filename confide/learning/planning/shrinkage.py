@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled import compiled
-from ...mdp.ways import Indices, PossibleCells
+from ...mdp.possible_cells import Indices, PossibleCells
 from ...protocol.releases.release import Array
 from .consistency import settle
 

@@ -50,9 +50,9 @@ from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.shuffled_bits import ShuffledBits
 from ...mechanisms.skellam import SkellamShares, cut_off
 from ...privacy import Act, Guarantee, repeat
-from ...privacy.crowds import calibrated, smallest_crowd, with_local
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...privacy.schedule import STEADY
+from ...privacy.shuffled_bits import calibrated, smallest_crowd, with_local
 from ...privacy.shuffling import shuffled_loss
 from ...privacy.skellam import least_rate
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, check_noise

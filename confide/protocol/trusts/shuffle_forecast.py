@@ -9,7 +9,7 @@ from ... import validation
 from ...errors import InvalidInput
 from ...mdp import Spec
 from ...privacy import Shuffle
-from ...privacy.crowds import solve
+from ...privacy.shuffled_bits import solve
 from ...privacy.shuffling import ShuffledCrowd
 from ..kinds import CountQuestion, StepQuestion, step
 from ..kinds.bits import BitQuestion

@@ -299,7 +299,7 @@ def spread(monkeypatch):
             yield cluster.travelled[-1]
 
     monkeypatch.setattr("confide.analysis.fitting.engines.connect", lambda scheduler: cluster)
-    monkeypatch.setattr("confide.analysis.fitting.elsewhere.finished", done)
+    monkeypatch.setattr("confide.analysis.fitting.dask_parts.finished", done)
     return cluster, Engine("dask", "tcp://anywhere:1")
 
 

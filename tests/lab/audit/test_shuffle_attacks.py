@@ -18,7 +18,7 @@ from confide.mdp import Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.privacy import Act, Schedule
-from confide.privacy.crowds import calibrated
+from confide.privacy.shuffled_bits import calibrated
 from confide.privacy.shuffling import ShuffledCrowd
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion

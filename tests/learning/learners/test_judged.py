@@ -15,8 +15,8 @@ from confide.learning.planning.estimates import Difference
 from confide.learning.planning.evaluation import policy_value
 from confide.learning.planning.logged import logged_model
 from confide.learning.planning.ope import Evidence, difference, foreseen
-from confide.learning.planning.parting import parted
 from confide.learning.planning.practice import practice_in
+from confide.learning.planning.thinning import thinned
 from confide.mdp import Policy
 from confide.privacy import Central
 from confide.protocol.releases import Counts
@@ -61,7 +61,7 @@ def test_many_people_learn_what_stands_out_as_before(monkeypatch: pytest.MonkeyP
 def test_what_is_foreseen_does_not_look_at_the_counts_that_judge() -> None:
     chosen = setting(3000)
     release = chosen.release(spawn(1, 1)[0])
-    choosing, judging = parted(release, logged_model(release, chosen.knowledge))
+    choosing, judging = thinned(release, logged_model(release, chosen.knowledge))
     plan = chosen.learner.plan(choosing)
     others = replace(judging, counts=Counts(*(table + 50.0 for table in judging.counts)))
     practice = practice_in(release, chosen.knowledge)

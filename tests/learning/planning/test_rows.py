@@ -13,7 +13,7 @@ from confide.learning.planning.pessimism import _workspace, adaptive
 from confide.learning.planning.rows import TransitionRows, crossed
 from confide.mdp import Spec
 from confide.mdp.knowledge import Knowledge
-from confide.mdp.ways import PossibleCells
+from confide.mdp.possible_cells import PossibleCells
 from confide.privacy import Guarantee
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import unpack

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from confide.learning.planning import shrinkage
-from confide.mdp.ways import PossibleCells
+from confide.mdp.possible_cells import PossibleCells
 
 
 def shrink(counts, support, noise, parents, along=None):

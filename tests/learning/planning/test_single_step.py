@@ -12,8 +12,8 @@ from confide.data.privatizers import Total, open_book
 from confide.learning.learners.apvi import Apvi
 from confide.learning.planning.logged import logged_model
 from confide.learning.planning.ope import Evidence, difference, replica
-from confide.learning.planning.parting import TAU, noised_cells, parted
 from confide.learning.planning.practice import practice_in
+from confide.learning.planning.thinning import TAU, noised_cells, thinned
 from confide.mdp import Spec
 from confide.mdp.knowledge import Knowledge
 from confide.mechanisms.noise import ReplayableNoise
@@ -71,7 +71,7 @@ def test_errors_of_the_parts_are_independent_and_visits_have_twice_the_noise() -
         model = logged_model(release, KNOWLEDGE)
         quiet = replace(model, visits=0 * model.visits)  # no luck, only noise
         for name, kept in drawn.items():
-            for part, half in zip(kept, parted(release, quiet), strict=True):
+            for part, half in zip(kept, thinned(release, quiet), strict=True):
                 part.append(getattr(noised_cells(half, KNOWLEDGE), name).ravel() / model.noise)
     for name, size in sizes.items():
         first, second = (np.concatenate(part) / size for part in drawn[name])
@@ -87,7 +87,7 @@ def test_two_releases_are_parted_by_other_draws() -> None:
     parts = []
     for seed in (1, 2):
         release = released(visits, visits // 10, 1.0, seed)
-        choosing, _ = parted(release, logged_model(release, KNOWLEDGE))
+        choosing, _ = thinned(release, logged_model(release, KNOWLEDGE))
         parts.append((choosing.counts.visits - release.counts.visits).ravel())
     assert abs(np.corrcoef(*parts)[0, 1]) < 0.4
 

@@ -1,12 +1,12 @@
-"""A release parted in two whose errors are independent: one half chooses a policy, the other judges it.
+"""A release thinned into two whose errors are independent: one half chooses a policy, the other judges it.
 
 A policy looks better than it is in the very numbers that chose it. So draw Z, as post-processing, with the variance of
 the release's errors, and take X + tau Z for choosing and X - Z/tau for judging. If X has independent normal errors of
 variance v, these two have covariance v - v = 0, hence are independent, with variances (1 + tau^2) v and
 (1 + 1/tau^2) v: nothing is lost but that (Rasines and Young 2023, "Splitting strategies for post-selection inference").
 
-v is the privacy noise, which is known, and the luck of who was logged: a count is about as lucky as a Poisson number, so
-its own estimate stands for the variance of that. Luck is parted as far as this estimate is right; where it is too large
+v is the privacy noise, which is known, and the sampling error of who was logged: a count varies about as a Poisson number does, so
+its own estimate stands for the variance of that. Sampling error is thinned as far as this estimate is right; where it is too large
 the parts' errors are opposed, which makes judging stricter.
 """
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...mdp.knowledge import Knowledge
-from ...mdp.ways import PossibleCells
+from ...mdp.possible_cells import PossibleCells
 from ...protocol.kinds.counts import DROPPED
 from ...protocol.releases.release import Array, CountRelease, Counts, Radius
 from .consistency import Mask
@@ -60,7 +60,7 @@ def possible(release: CountRelease, knowledge: Knowledge) -> Mask:
     return mask
 
 
-def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple[CountRelease, CountRelease]:
+def thinned(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple[CountRelease, CountRelease]:
     """The release that chooses, and the one that judges. model: what the whole release says, for the size of luck."""
     knowledge = model.knowledge
     counts = release.counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.mdp.ways import PossibleCells
+from confide.mdp.possible_cells import PossibleCells
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])

@@ -1,4 +1,4 @@
-"""How large a crowd must be, or how noisy its bits: from a promise to noise, for sums of randomised bits, and backwards."""
+"""From a guarantee to noise and back for shuffled sums of randomised bits: how large a batch must be, or how noisy its bits."""
 
 from __future__ import annotations
 

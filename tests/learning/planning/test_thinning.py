@@ -1,4 +1,4 @@
-"""A parted release: the two halves' errors are independent, of the sizes that are stated. Seeds are fixed."""
+"""A thinned release: the two halves' errors are independent, of the sizes that are stated. Seeds are fixed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from confide.lab.simulation.offline import simulate_offline
 from confide.learning.planning.evaluation import policy_value
 from confide.learning.planning.logged import logged_model
-from confide.learning.planning.parting import TAU, noised_cells, parted
+from confide.learning.planning.thinning import TAU, noised_cells, thinned
 from confide.mdp import Policy, Spec
 from confide.mdp.knowledge import Knowledge
 from confide.privacy import Guarantee
@@ -44,7 +44,7 @@ def test_errors_of_the_parts_are_independent(parts: tuple[str, ...], last: str) 
     release = release_of(parts, last, 0.0, 1)
     result = logged_model(release, knowledge)
     quiet = replace(result, moves=0 * result.moves, visits=0 * result.visits)  # no luck, only noise
-    choosing, judging = parted(release, quiet)
+    choosing, judging = thinned(release, quiet)
     for name in ("moved", "visited", "paid"):
         one, other = (getattr(noised_cells(half, knowledge), name) for half in (choosing, judging))
         if one is None:
@@ -72,10 +72,10 @@ def test_the_luck_of_counts_is_parted_too() -> None:
     cells = np.zeros(question.cells)
     cells[question.slices["transitions"]] = rng.poisson(30.0, SPEC.states**2 * SPEC.actions)
     release = CountRelease(question, 1000, unpack(question, cells), Radius.zero(), FAILURE, Guarantee.none())
-    choosing, judging = parted(release, logged_model(release, knowledge))
+    choosing, judging = thinned(release, logged_model(release, knowledge))
     both = [half.counts.transitions.ravel() - 30.0 for half in (choosing, judging)]
     assert abs(np.corrcoef(*both)[0, 1]) < 0.1
-    again, _ = parted(release, logged_model(release, knowledge))
+    again, _ = thinned(release, logged_model(release, knowledge))
     np.testing.assert_array_equal(again.counts.transitions, choosing.counts.transitions)  # so that a refit agrees
 
 
