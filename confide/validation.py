@@ -91,6 +91,20 @@ def choice(name: str, value: object, options: Iterable[str], way_out: str = "") 
     raise UnknownName("unknown-name", f"{name} {value!r} is not known. {way_out or hint}", about=name)
 
 
+def table(name: str, value: object) -> Mapping[str, Json]:
+    """What JSON calls an object: values by name."""
+    if not isinstance(value, Mapping):
+        raise refusal("not-a-table", name, "a table of named values", type(value).__name__)
+    return value
+
+
+def listed(name: str, value: object) -> Sequence[Json]:
+    """A list, as JSON has them."""
+    if not isinstance(value, list | tuple):
+        raise refusal("not-a-list", name, "a list", type(value).__name__)
+    return value
+
+
 def array(name: str, value: ArrayLike, shape: tuple[int | None, ...], way_out: str = "") -> NDArray[np.float64]:
     """A finite real array of the given shape; None in `shape` leaves that length free."""
     try:

@@ -178,3 +178,14 @@ def test_a_refused_index_is_named_by_its_position_only() -> None:
     with pytest.raises(InvalidInput) as caught:
         validation.indices("states", [3, 12345], 10, "Declare more.")
     assert str(caught.value) == "states must lie in 0..9. Position 1 does not. Declare more."
+
+
+def test_tables_and_lists_of_json_are_told_from_everything_else() -> None:
+    assert validation.table("row", {"a": 1}) == {"a": 1}
+    assert list(validation.listed("rows", [1, 2])) == list(validation.listed("rows", (1, 2))) == [1, 2]
+    for value in ("ab", 3, None, {"a": 1}):
+        with refused("not-a-list"):
+            validation.listed("rows", value)
+    for value in ("ab", 3, None, [1]):
+        with refused("not-a-table"):
+            validation.table("row", value)

@@ -131,7 +131,7 @@ class VectorPolicy:
         critic = self.critics[validation.integer("step", step, 0, self.horizon - 1)]
         return int(critic.actions(self.features.at(state))[0])
 
-    def chosen(self, steps: NDArray[np.int64], states: Array) -> NDArray[np.int64]:
+    def chosen(self, steps: NDArray[np.int64], states: Array | NDArray[np.int64]) -> NDArray[np.int64]:
         """(n,) the action of each step and state (n, width)."""
         return np.array([self.act(int(step), state) for step, state in zip(steps, states, strict=True)], dtype=np.int64)
 

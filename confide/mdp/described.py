@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfideError, FormatError, InvalidInput
+from ..validation import Json
 
 Array = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ class Number:
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Json]:
         """Name and range."""
         return {"number": self.name, "low": self.low, "high": self.high}
 
@@ -116,7 +117,7 @@ class Category:
             raise validation.refusal("category-values", f"values of {self.name}", "different words", values)
         object.__setattr__(self, "values", values)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Json]:
         """Name and values."""
         return {"category": self.name, "values": list(self.values)}
 
@@ -168,7 +169,7 @@ class Factor:
     form: str
     of: int | str = 1
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Json]:
         """The factor as a description has it."""
         if self.form == ACTION:
             return {ACTION: self.name}
@@ -380,7 +381,7 @@ class DescribedFeatures:
             return np.arange(float(self.states))[:, None]
         return spread_evenly(self.inputs, CLOUD)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Json]:
         """Plain values, for JSON."""
         return {
             "format": FORMAT,

@@ -50,7 +50,7 @@ class FeaturePolicy:
         chosen = np.stack([self.chosen(step, rows) for step in range(self.horizon)])
         return np.eye(self.features.actions)[chosen]
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Arrays for a file: its bytes."""
         return {"features": np.frombuffer(self.to_bytes(), dtype=np.uint8)}
 

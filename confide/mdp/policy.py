@@ -91,9 +91,9 @@ class Policy:
         row = self.probabilities[step, number]
         return int(row.argmax()) if rng is None else int(rng.choice(actions, p=row))
 
-    def chosen(self, steps: NDArray[np.int64], states: NDArray[np.int64]) -> NDArray[np.int64]:
+    def chosen(self, steps: NDArray[np.int64], states: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.int64]:
         """(n,) the most likely action of each step and state; -1 where people go on as now."""
-        return np.asarray(self.actions[steps, states])
+        return np.asarray(self.actions[steps, states.astype(np.int64, copy=False)])
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Arrays for a file: its probabilities."""

@@ -6,13 +6,14 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
+from types import UnionType
 
+from .. import validation
 from .._version import __version__
 from ..errors import FormatError
 from ..validation import Json
@@ -36,7 +37,7 @@ _KEYS = {
     "audit",
     "versions",
 }
-_KINDS: dict[str, Any] = {
+_KINDS: dict[str, type | UnionType] = {
     "guarantees": list,
     "unit": str,
     "mechanisms": list,
@@ -53,9 +54,9 @@ class Promise:
     true: Guarantee
     nominal: Guarantee | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """Plain values: the guarantee's own keys and `nominal`, with its trust where nothing is truly promised."""
-        nominal: dict[str, Any] | None = None
+        nominal: dict[str, Json] | None = None
         if self.nominal is not None:
             nominal = {"epsilon": self.nominal.epsilon, "delta": self.nominal.delta, "rho": self.nominal.rho}
             if not self.true.private:
@@ -73,11 +74,11 @@ class Certificate:
     """A certificate: the guarantees, mechanisms and assumptions. Prints as a short table, saves and loads as JSON."""
 
     promises: tuple[Promise, ...]
-    mechanisms: tuple[dict[str, Any], ...]
+    mechanisms: tuple[dict[str, Json], ...]
     calibration: str
     noise: str
     assumptions: tuple[str, ...]
-    audit: dict[str, Any] | None = None
+    audit: dict[str, Json] | None = None
     versions: dict[str, str] = field(default_factory=lambda: versions())
 
     @classmethod
@@ -88,7 +89,7 @@ class Certificate:
         calibration: str,
         noise: str,
         assumptions: Sequence[str] = (),
-        schedule: dict[str, Any] | None = None,
+        schedule: dict[str, Json] | None = None,
     ) -> Certificate:
         """The certificate of these acts: the guarantee it states is their composed loss, whatever was requested.
 
@@ -119,7 +120,7 @@ class Certificate:
         """The true guarantee of the kind that was asked for."""
         return self.promises[0].true
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The stable machine-readable form."""
         true = self.promises[0].true
         return {
@@ -136,7 +137,7 @@ class Certificate:
         }
 
     @classmethod
-    def from_json(cls, data: Any, source: str = "certificate") -> Certificate:
+    def from_json(cls, data: Json, source: str = "certificate") -> Certificate:
         """Read the machine-readable form; refuse whatever this version cannot vouch for."""
         try:
             certificate = cls._parse(data)
@@ -149,7 +150,7 @@ class Certificate:
             ) from error
 
     @classmethod
-    def _parse(cls, data: Any) -> Certificate:
+    def _parse(cls, data: Json) -> Certificate:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             schema = data.get("schema") if isinstance(data, dict) else type(data).__name__
             raise ValueError(f"its schema is {schema!r}, not {SCHEMA!r}")
@@ -162,15 +163,18 @@ class Certificate:
             raise ValueError("its calibration or noise is unknown")
         if not data["guarantees"] or data["neighbours"] not in NEIGHBOURS:
             raise ValueError("it states no guarantee")
-        promises = tuple(_promise(row, data["unit"], data["neighbours"]) for row in data["guarantees"])
+        hidden = str(data["unit"]), str(data["neighbours"])
+        rows, audit = validation.listed("guarantees", data["guarantees"]), data["audit"]
         return cls(
-            promises,
-            tuple(dict(row) for row in data["mechanisms"]),
-            data["calibration"],
-            data["noise"],
-            tuple(str(line) for line in data["assumptions"]),
-            data["audit"],
-            {str(key): str(value) for key, value in data["versions"].items()},
+            tuple(_promise(validation.table("guarantee", row), *hidden) for row in rows),
+            tuple(
+                dict(validation.table("mechanism", row)) for row in validation.listed("mechanisms", data["mechanisms"])
+            ),
+            str(data["calibration"]),
+            str(data["noise"]),
+            tuple(str(line) for line in validation.listed("assumptions", data["assumptions"])),
+            None if audit is None else dict(validation.table("audit", audit)),
+            {str(key): str(value) for key, value in validation.table("versions", data["versions"]).items()},
         )
 
     def save(self, path: str | Path) -> None:
@@ -226,48 +230,59 @@ def html_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
     return f"{f'<p>{escape(title)}</p>' if title else ''}<table>{lines}</table>"
 
 
-def _promise(row: Any, unit: str, neighbours: str) -> Promise:
+def _promise(row: Mapping[str, Json], unit: str, neighbours: str) -> Promise:
     """A promise that says of itself exactly what is written in the row."""
     if row["trust"] not in trusts():
         raise ValueError(f"trust {row['trust']!r} is unknown")
-    epsilon = None if row["converted"] else row["epsilon"]
-    true = Guarantee(row["trust"], epsilon, 0.0 if row["converted"] else row["delta"], row["rho"], unit, neighbours)
-    nominal = row["nominal"]
-    if nominal is not None:
-        claimed = nominal.get("trust", row["trust"])
-        nominal = Guarantee(claimed, nominal["epsilon"], nominal["delta"], nominal["rho"], unit, neighbours)
-    promise = Promise(true, nominal)
+    trust, numbers = str(row["trust"]), _numbers(row)
+    true = Guarantee(trust, *((None, 0.0, numbers[2]) if row["converted"] else numbers), unit, neighbours)
+    claimed = None
+    if row["nominal"] is not None:
+        nominal = validation.table("nominal", row["nominal"])
+        claimed = Guarantee(str(nominal.get("trust", trust)), *_numbers(nominal), unit, neighbours)
+    promise = Promise(true, claimed)
     written = promise.as_json()
-    if written["converted"] and math.isclose(row["epsilon"], written["epsilon"], rel_tol=1e-6):
+    if written["converted"] and math.isclose(numbers[0] or 0.0, _numbers(written)[0] or 0.0, rel_tol=1e-6):
         written["epsilon"] = row["epsilon"]  # another version may convert in other last digits
     if written != row:
         raise ValueError("a guarantee contradicts itself")
     return promise
 
 
-def _audit_in_words(audit: dict[str, Any]) -> str:
+def _numbers(row: Mapping[str, Json]) -> tuple[float | None, float, float | None]:
+    """Epsilon, delta and rho of a row."""
+    epsilon, rho = (None if row[name] is None else validation.number(name, row[name]) for name in ("epsilon", "rho"))
+    return epsilon, validation.number("delta", row["delta"]), rho
+
+
+def _audit_in_words(audit: dict[str, Json]) -> str:
     """One line about an audit: the lower bound that an attack proves, of how much epsilon, from how many samples."""
-    bound = f"epsilon at least {rounded_down(float(audit['lower_bound']), 4)} at delta {audit['delta']:g}"
+
+    def number(name: str) -> float:
+        return validation.number(name, audit[name])
+
+    bound = f"epsilon at least {rounded_down(number('lower_bound'), 4)} at delta {number('delta'):g}"
     if "attacked" not in audit:
         return bound
-    certified = rounded_up(float(audit["certified_epsilon"]))
-    samples, confidence = int(audit["samples"]), float(audit["confidence"])
-    ideal = f"an ideal attack would show {float(audit['ideal_bound']):.3f}"
+    certified = rounded_up(number("certified_epsilon"))
+    samples, confidence = int(number("samples")), number("confidence")
+    ideal = f"an ideal attack would show {number('ideal_bound'):.3f}"
     return f"{bound}, of {certified} ({samples:,} samples, confidence {confidence:g}; {ideal}): {audit['attacked']}"
 
 
-def _in_words(row: dict[str, Any]) -> str:
-    def plain(value: Any, key: str = "") -> str:
+def _in_words(row: dict[str, Json]) -> str:
+    def plain(value: Json, key: str = "") -> str:
         if key in ("epsilon", "bit_epsilon", "delta", "rho") and isinstance(value, float):
             return rounded_up(value)
         return _number(value) if isinstance(value, float) else str(value)
 
     skipped = ("name", "sensitivity", "times", "schedule", "release")
     details = [f"{key} {plain(value, key)}" for key, value in row.items() if key not in skipped]
-    sensitivity = row.get("sensitivity", {})
+    sensitivity = validation.table("sensitivity", row.get("sensitivity", {}))
     details += [f"sensitivity {key} {plain(value)}" for key, value in sensitivity.items()]
     if "schedule" in row:
-        details.append(f"{row['schedule']['releases']:,} releases ({row['schedule']['kind']})")
+        schedule = validation.table("schedule", row["schedule"])
+        details.append(f"{schedule['releases']:,} releases ({schedule['kind']})")
     about = f" on {row['release']}" if "release" in row else ""
     return f"{row['name']}{about}: " + ", ".join(details)
 

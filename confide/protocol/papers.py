@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from ..privacy import Guarantee, Mechanism
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
+from ..validation import Json
 from . import shuffled_obi
 
 if TYPE_CHECKING:
@@ -369,7 +370,7 @@ BONUS_AUTHORS = {"dp-bernstein": "dp-ucbvi"}
 """Whose noise goes with a bonus that is another paper's than the learner's."""
 
 
-def author(learner: str, options: Mapping[str, Any]) -> str:
+def author(learner: str, options: Mapping[str, Json]) -> str:
     """The paper whose noise a learner with these options has as printed; empty if there is none."""
     return BONUS_AUTHORS.get(str(options.get("bonus")), AUTHORS.get(learner, ""))
 

@@ -19,6 +19,7 @@ from ...learning.planning.propensities import weighed_worth
 from ...mdp import AS_NOW, Policy
 from ...mdp.knowledge import read_table
 from ...protocol.releases import CountRelease
+from ...validation import Json
 from ..reporting import drawing, pages
 from ..results.fit import Fit
 from ..results.folder import CONFIG
@@ -47,14 +48,20 @@ class Compared:
 
     name: str
     value: dict[str, float]
-    gain: dict[str, Any]
+    gain: dict[str, float]
     model: float
     changed: float
     weighed: dict[str, float] | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The comparison's row as plain values."""
-        document = {"policy": self.name, **self.value, "gain": self.gain, "model": self.model, "changed": self.changed}
+        document: dict[str, Json] = {
+            "policy": self.name,
+            **self.value,
+            "gain": self.gain,
+            "model": self.model,
+            "changed": self.changed,
+        }
         return document if self.weighed is None else {**document, "weighed": self.weighed}
 
 
@@ -68,7 +75,7 @@ class Comparison:
     confidence: float
     alarms: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The stable machine-readable form."""
         return {
             "confidence": self.confidence,

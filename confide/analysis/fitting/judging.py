@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def judge(fit: Fit, policy: ArrayLike | Policy, confidence: float = 0.95) -> dic
 
 def as_policy(policy: ArrayLike | Policy, knowledge: Knowledge) -> Policy:
     """A policy over the declared states, from probabilities or from chosen actions, the same at every step or not."""
-    table: NDArray[Any] = np.asarray(policy.probabilities if isinstance(policy, Policy) else policy)
+    table: NDArray[np.generic] = np.asarray(policy.probabilities if isinstance(policy, Policy) else policy)
     horizon, states, actions = knowledge.spec.horizon, knowledge.states, knowledge.spec.actions
     if table.dtype.kind in "iu" and table.shape in ((states,), (horizon, states)):
         numbers = validation.indices("actions", table.ravel(), actions).reshape(table.shape)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITI
 from ...protocol.kinds.gram import GRAM, SHAVED, TARGET_BITS, GramRelease
 from ...protocol.kinds.worth import WorthForm, WorthRelease
 from ...protocol.releases import Book
+from ...validation import Json
 from .linear_learning import WORTH, gram_name
 from .plan import FAILURE, ONCE, RELEASED, RETURNS, assumptions
 
@@ -142,7 +142,7 @@ class LinearPlan:
         return None
 
     @property
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Json]:
         """What a fit writes down of it: how often radii may be wrong."""
         return {"failure": self.failure, **({} if self.calibration == TIGHT else {"calibration": self.calibration})}
 

@@ -38,6 +38,7 @@ from ...protocol.kinds.returns import ReturnsQuestion, ReturnsRelease
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.budgets import ALL, VISITED_SHARE, counted_for, visits_pay, visits_question
 from ...protocol.trusts.central import RETURNS_SHARE, possible_cells, std, takes_laplace, together
+from ...validation import Json
 
 STARTS_SHARE = 0.05
 """Of the promise, spent on how often each state comes first, where that is unknown: one count a person against H."""
@@ -247,7 +248,7 @@ class CountPlan:
         return std(self.designs[VISITED]) if VISITED in self.designs else None
 
     @property
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Json]:
         """What a fit writes down of it: how often radii may be wrong, and the budget for repeated visits, if there is one."""
         budget, centre = self.question.budget, self.question.counts.centre
         level = in_units(centre, self.data)

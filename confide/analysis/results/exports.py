@@ -76,7 +76,7 @@ def as_arrays(fit: Fit) -> dict[str, NDArray[np.generic]]:
     }
 
 
-def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[Any]:
+def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[np.generic]:
     """(n,) the policy's actions for many people: labels where there are any, else numbers; `as now` where people go on.
 
     inputs: states as labels or numbers, vectors (n, d), or a table with the columns of the log. step: from 0, one for all or
@@ -84,7 +84,7 @@ def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[Any]:
     """
     if step is None:
         step = _steps(fit, inputs)
-    states: NDArray[Any] = states_of(fit, inputs) if fit.config.get("vectors") is None else _points(fit, inputs)
+    states = states_of(fit, inputs) if fit.config.get("vectors") is None else _points(fit, inputs)
     steps = np.broadcast_to(np.asarray(0 if step is None else step), (len(states),))
     best = fit.policy.chosen(validation.indices("steps", steps, int(fit.config["horizon"])), states)
     names = np.array([*fit.actions, AS_NOW], dtype=object)

@@ -46,7 +46,7 @@ Table = NDArray[np.float64]
 
 def arrays_of(
     policy: Policy | VectorPolicy, values: Table | None, knowledge: Knowledge, features: LinearFeatures | None
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, NDArray[np.generic]]:
     """The arrays of a policy, by the names under which they are saved.
 
     A policy for vectors: weights (H, B, d), doubt (H, B, d, d) and numbers (H, 4) of its critics, and its features.
@@ -86,10 +86,10 @@ def read_arrays(
     return policy, values, _knowledge(stored, Spec(states, actions, horizon, config["model"]), config), features
 
 
-def _tables(knowledge: Knowledge) -> dict[str, NDArray[Any]]:
+def _tables(knowledge: Knowledge) -> dict[str, NDArray[np.generic]]:
     """The public tables, over the declared states."""
     states = knowledge.states
-    tables: dict[str, NDArray[Any]] = {
+    tables: dict[str, NDArray[np.generic]] = {
         "support": np.packbits(knowledge.support[:states]),
         "allowed": knowledge.allowed[:states],
     }
@@ -203,7 +203,7 @@ class Fit:
         """The same fit with the findings of an audit in its certificate."""
         return replaced(self, certificate=self.certificate.with_audit(audit))
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The stable machine-readable form."""
         names = (
             "value",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from ... import validation
@@ -17,6 +18,7 @@ from ...mdp import Policy
 from ...mdp.feature_policy import FeaturePolicy
 from ...privacy import Certificate
 from ...privacy.certificate import html_table
+from ...validation import Json
 from ..reporting.intervals import NAME, SeedInterval, mean_interval
 from ..reporting.numbers import counted, written
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, complete_folder, held_in, read_config, write_config
@@ -100,7 +102,7 @@ class Run:
         lost = self.episodes * (self.optimal_value - self.random_value)
         return float(self.regret[:, -1].mean()) / lost if lost > 0 else None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The stable machine-readable form; a run that measures returns says so under one more key, `measure`."""
         measure = {} if self.measure == REGRET else {"measure": self.measure}
         return {
@@ -132,7 +134,7 @@ class Run:
             [curve], path, self.environment, log_x=log, log_y=log, per_episode=per_episode, measure=self.measure
         )
 
-    def to_dict(self) -> dict[str, NDArray[Any]]:
+    def to_dict(self) -> dict[str, NDArray[np.generic]]:
         """The curves as columns: seed, episodes, and regret (or return), an entry for each checkpoint of each seed.
 
         `pandas.DataFrame` and `polars.DataFrame` take it as it is.
@@ -208,12 +210,12 @@ class Run:
         if (checkpoints != checkpoints[0]).any() or (seeds != np.arange(len(seeds))[:, None]).any():
             raise ValueError("its seeds have different checkpoints")
         with np.load(io.BytesIO((path / POLICY).read_bytes()), allow_pickle=False) as stored:
-            policy = _policy_of({name: stored[name] for name in stored.files})
+            policy = _policy_of(stored)
         regret = table[config["measure"]].to_numpy().reshape(shape)
         return cls(**config, checkpoints=checkpoints[0], regret=regret, certificate=certificate, policy=policy)
 
 
-def _policy_of(arrays: dict[str, NDArray[Any]]) -> Policy | FeaturePolicy:
+def _policy_of(arrays: NpzFile) -> Policy | FeaturePolicy:
     """The policy that `arrays` gave."""
     if "features" in arrays:
         return FeaturePolicy.from_bytes(arrays["features"].tobytes())

@@ -49,8 +49,8 @@ def audit_plan(
     mechanisms = certified(plan, judge)
     next_told, linear = bool(data.columns.next_state), not plan.counts
     declared = mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor
-    judges = None if judge is None else judge.share
-    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL), judges)
+    judges, visits = None if judge is None else judge.share, plan.described.get("visits", ALL)
+    fitted = AuditedFit(*declared, linear, plan.split, visits if isinstance(visits, int) else str(visits), judges)
     return _audited(fitted, samples, noise)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...validation import Json
 from .part import PAPER, PartResult
 from .view import slope
 
@@ -28,7 +29,7 @@ class Claim(NamedTuple):
         """The claim as a sentence."""
         return f"{self.said.rstrip('.')}: {self.verdict}; {self.measured.rstrip('.')}."
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The claim as plain values."""
         return {"claim": self.said, "measured": self.measured, "verdict": self.verdict}
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ...validation import Json
 from .curve import Curve
 from .experiment import Experiment
 from .instances import Instances
@@ -61,7 +62,7 @@ class Tuned:
             if value == max(values) or (value == min(values) and value != 0)
         ]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The tuning as plain values."""
         return {"axes": dict(self.axes), "losses": [float(f"{loss:.6g}") for loss in self.losses], "root": self.root}
 

@@ -176,7 +176,8 @@ class OfflineSetting:
         records = draw_records(self.model, self.behaviour, self.users, rng)
         judges = round(judge.share * self.users)
         cut = judges * spec.horizon
-        state, action, reward = (records[name][:cut] for name in ("state", "action", "reward"))
+        state, action = (np.asarray(records[name][:cut], dtype=np.int64) for name in ("state", "action"))
+        reward = np.asarray(records["reward"][:cut], dtype=np.float64)
         if knowledge.rewards is not None:
             step = np.arange(cut) % spec.horizon
             reward = knowledge.rewards[np.minimum(step, len(knowledge.rewards) - 1), state, action]

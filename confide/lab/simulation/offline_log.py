@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def draw_records(
     rng: np.random.Generator,
     states: Sequence[str] = (),
     actions: Sequence[str] = (),
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, NDArray[np.generic]]:
     """Columns user, step, state, action, reward (0 or 1) and next_state of people who follow the behaviour.
 
     states, actions: labels, by default numbers.

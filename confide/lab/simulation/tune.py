@@ -20,6 +20,7 @@ from ..._version import __version__
 from ...errors import FormatError
 from ...mdp import Model
 from ...privacy import Guarantee
+from ...validation import Json
 from ..environments import Environment
 from .simulate import simulate
 
@@ -65,7 +66,7 @@ class Tuning:
         """Whether the choice is the first value tried, and not 0, or the last: better ones may lie beyond."""
         return self.chosen in (min(self.grid), max(self.grid)) and self.chosen > 0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The machine-readable form."""
         return {"schema": SCHEMA, "version": __version__, "chosen": self.chosen, **asdict(self)}
 

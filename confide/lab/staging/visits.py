@@ -32,6 +32,7 @@ from ...service.device.sending import COUNTED
 from ...service.device.store import MemoryStore
 from ...service.device.ticket_client import TicketClient
 from ...service.device.transport import Transport, Unreachable
+from ...validation import Json
 from .. import environments
 
 PATIENCE = 60.0
@@ -73,7 +74,7 @@ class Visit:
         self._outcomes.update(other._outcomes)
         self.seconds += other.seconds
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The outcomes as plain values."""
         names = ("sent", "counted", "repeated", "refused", "unsent", "spent", "garbage", "doubled")
         return {**{name: self._outcomes[name] for name in names}, "seconds": round(self.seconds, 3)}

@@ -203,7 +203,7 @@ class Study:
         ]
         return run_table(rows, form, measure=self.measure, fixed=self._fixed())
 
-    def to_dict(self) -> dict[str, NDArray[Any]]:
+    def to_dict(self) -> dict[str, NDArray[np.generic]]:
         """All curves as columns: the axes, seed, episodes, and regret (or return), as `Run.to_dict` has those of one."""
         runs = [(values, run.to_dict()) for values, run in zip(self._columns(), self.runs, strict=True)]
         axes = {
@@ -234,7 +234,7 @@ class Study:
         band: str = INTERVAL,
         log: bool = False,
         per_episode: bool = False,
-    ) -> NDArray[Any]:
+    ) -> NDArray[np.generic]:
         """Draw all curves, a panel for each value of the axis `facet`, and return the matplotlib axes of the panels.
 
         band: `interval` over seeds, `range`, or `none`. path: a PNG, SVG or PDF file to save the picture in; the figure is

@@ -18,6 +18,7 @@ from ...mdp import PER_STEP
 from ...mdp.address import Address
 from ...privacy.guarantee import JOINT, LOCAL, NONE, SHUFFLE
 from ...protocol.design import PAPER, SOUND, TIGHT
+from ...validation import Json
 from . import catalogue
 
 
@@ -29,7 +30,7 @@ class Baseline:
     source: str
     trusts: tuple[str, ...]
     choices: Mapping[str, Any] = field(default_factory=lambda: {"calibration": SOUND})
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)
 
 
 _UCB = "Chowdhury and Zhou (2022), Differentially Private Regret Minimization in Episodic MDPs"
@@ -74,7 +75,7 @@ class ChosenLearner:
     """What an address stands for: the name of a learner, its options, and other choices that it makes."""
 
     name: str
-    options: Mapping[str, Any]
+    options: Mapping[str, Json]
     choices: Mapping[str, Any]
 
 

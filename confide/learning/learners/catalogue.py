@@ -10,11 +10,13 @@ from typing import Any
 from ... import validation
 from ...errors import InvalidInput
 from ...loading import announced, sibling
+from ...validation import Json
 
 GROUP = "confide.learners"
 """The entry-point group in which other packages announce learners."""
 
 Build = Callable[..., Any]
+"""Makes a learner out of its options."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class LearnerListing:
     name: str
     description: str
     build: Build
-    paper: dict[str, Any] = field(default_factory=dict)
+    paper: dict[str, Json] = field(default_factory=dict)
     logged: bool | None = None
 
     @property
@@ -93,7 +95,7 @@ def _same_source(known: Build, build: Build) -> bool:
     return known is not build and getattr(known, "__code__", None) == getattr(build, "__code__", build)
 
 
-def _ours(name: str, description: str, module: str, paper: dict[str, Any], logged: bool = False) -> LearnerListing:
+def _ours(name: str, description: str, module: str, paper: dict[str, Json], logged: bool = False) -> LearnerListing:
     """A learner of this room, imported when it is made: compiled code is not loaded before it is needed."""
 
     def build(**options: Any) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import InvalidInput
@@ -51,6 +52,10 @@ class Context:
     def steps(self) -> float:
         """T = K H, the number of steps all people take together."""
         return float(self.users) * self.spec.horizon
+
+
+Memory: TypeAlias = "NDArray[np.generic] | tuple[Memory, ...]"
+"""What a plan keeps from release to release: an array, or a named tuple of such, however deep."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +155,7 @@ class TabularLearner:
     plan: Plan
     question: Callable[[Spec], CountQuestion]
     constants: Callable[[Context], Array]
-    memory: Callable[[Context], Any]
+    memory: Callable[[Context], Memory]
     models: tuple[int, int, int] = (1, 1, 1)
     scaled: bool = True
     scouts: bool = False
@@ -236,11 +241,16 @@ def _question_of(question: Callable[[Spec], CountQuestion], spec: Spec) -> Count
     return question(spec)
 
 
-def _copied(memory: Any) -> Any:
+def renewed(memory: tuple[Memory, ...], parts: Iterable[Memory]) -> Memory:
+    """A named tuple of the same class, with other parts."""
+    return type(memory)(*parts)
+
+
+def _copied(memory: Memory) -> Memory:
     """A copy of a memory's arrays; a hundred times cheaper than a deep copy of whatever it might be."""
     if isinstance(memory, np.ndarray):
         return memory.copy()
-    return type(memory)(*(_copied(part) for part in memory))
+    return renewed(memory, (_copied(part) for part in memory))
 
 
 _ANY = np.random.SeedSequence(0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import msgpack
 import numpy as np
@@ -14,6 +15,9 @@ from .vtr import MixtureContext, MixtureState
 
 FORMAT = "confide.mixture-state/1"
 MOST_STEPS = 1 << 20
+
+Packed: TypeAlias = tuple[list[int], bytes]
+"""An array: its shape, and its bytes."""
 
 
 def mixture_to_bytes(state: MixtureState) -> bytes:
@@ -34,7 +38,7 @@ def mixture_from_bytes(data: bytes, context: MixtureContext) -> MixtureState:
         ) from error
 
 
-def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Any]:
+def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Packed]:
     """The values after the format's name and the fingerprint of the question."""
     values = msgpack.unpackb(data, max_array_len=MOST_STEPS, max_str_len=64)
     if not isinstance(values, list) or len(values) != parts + 2:
@@ -43,12 +47,13 @@ def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Any]:
         raise ValueError(f"its format is {values[0]!r}, not {form!r}")
     if values[1] != digest:
         raise ValueError("it is of a learner that asked other questions")
-    return values[2:]
+    packed: list[Packed] = values[2:]
+    return packed
 
 
-def _packed(*arrays: Array) -> list[Any]:
-    return [[list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()] for array in arrays]
+def _packed(*arrays: Array) -> list[Packed]:
+    return [(list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()) for array in arrays]
 
 
-def _arrays(packed: Any) -> list[Array]:
+def _arrays(packed: Iterable[Packed]) -> list[Array]:
     return [np.frombuffer(raw, "<f8").reshape(shape).astype(np.float64) for shape, raw in packed]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TypeAlias
 
 import msgpack
 import numpy as np
@@ -10,12 +11,18 @@ from numpy.typing import NDArray
 
 from ...errors import ConfideError, FormatError
 from ...mdp import Spec
-from .learner import Context, State, TabularLearner
+from ...protocol.releases.release import Array
+from .learner import Context, Memory, State, TabularLearner, renewed
 
 FORMAT = "confide.state/2"
 MOST_POLICIES = 1 << 10
 MOST_BYTES = 1 << 32
 _TYPES = ("<f8", "<i8", "|b1")
+
+Packed: TypeAlias = tuple[str, list[int], bytes]
+"""An array: its type, its shape, its bytes."""
+GeneratorState: TypeAlias = tuple[str, str, str, int, int]
+"""A generator: its name, state and increment in hexadecimal digits, and the half of a number that it kept."""
 
 
 def to_bytes(state: State) -> bytes:
@@ -69,41 +76,48 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
         ) from error
 
 
-def _leaves(memory: Any) -> list[NDArray[np.generic]]:
+def _leaves(memory: Memory) -> list[NDArray[np.generic]]:
     """The arrays of a memory, which is one or a tuple of such, in order."""
     if isinstance(memory, np.ndarray):
         return [memory]
     return [array for part in memory for array in _leaves(part)]
 
 
-def _filled(blank: Any, arrays: Any) -> Any:
+def _filled(blank: Memory, arrays: Iterator[Packed]) -> Memory:
     """A memory of the same form, with these arrays in it."""
     if isinstance(blank, np.ndarray):
-        return _unpacked(next(arrays), None, blank)
-    return type(blank)(*(_filled(part, arrays) for part in blank))
+        return _remembered(next(arrays), blank)
+    return renewed(blank, (_filled(part, arrays) for part in blank))
 
 
-def _packed(array: NDArray[np.generic]) -> list[Any]:
+def _packed(array: NDArray[np.generic]) -> Packed:
     kind = array.dtype.newbyteorder("<").str
     if kind not in _TYPES:
         raise FormatError(
             "state-array-type", f"A state holds arrays of {', '.join(_TYPES)}. Got one of {kind}. Keep it in floats."
         )
-    return [kind, list(array.shape), np.ascontiguousarray(array, dtype=kind).tobytes()]
+    return kind, list(array.shape), np.ascontiguousarray(array, dtype=kind).tobytes()
 
 
-def _unpacked(packed: Any, shape: tuple[int, ...] | None, blank: NDArray[Any] | None = None) -> NDArray[Any]:
-    """A writable array of the given shape, or of the blank's number of axes and type: memories may grow."""
+def _unpacked(packed: Packed, shape: tuple[int, ...]) -> Array:
+    """A writable array of the given shape."""
     kind, axes, raw = packed
     array = np.frombuffer(raw, dtype=kind if kind in _TYPES else None).reshape(axes).copy()
-    if shape is not None and array.shape != shape:
+    if array.shape != shape:
         raise ValueError("an array has the wrong shape")
-    if blank is not None and (array.ndim != blank.ndim or array.dtype != blank.dtype):
+    return array
+
+
+def _remembered(packed: Packed, blank: NDArray[np.generic]) -> NDArray[np.generic]:
+    """A writable array of the blank's number of axes and type: memories may grow."""
+    kind, axes, raw = packed
+    array = np.frombuffer(raw, dtype=kind if kind in _TYPES else None).reshape(axes).copy()
+    if array.ndim != blank.ndim or array.dtype != blank.dtype:
         raise ValueError("an array is of another kind than this learner remembers")
     return array
 
 
-def _mixture(packed: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def _mixture(packed: Packed, shape: tuple[int, ...]) -> Array:
     """(M, H, S, A) several policies, of which everybody follows one."""
     count = int(packed[1][0])
     if not 1 < count <= MOST_POLICIES:
@@ -111,18 +125,18 @@ def _mixture(packed: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     return _unpacked(packed, (count, *shape))
 
 
-def _generator_state(rng: np.random.Generator) -> list[Any]:
+def _generator_state(rng: np.random.Generator) -> GeneratorState:
     """The state of a generator: PCG64, which is numpy's default."""
-    generator: Any = rng.bit_generator.state
+    generator = rng.bit_generator.state
     if generator["bit_generator"] != "PCG64":
         raise FormatError(
             "state-generator", f"A state is kept with numpy's default generator. Got {generator['bit_generator']}."
         )
     inner = generator["state"]
-    return ["PCG64", f"{inner['state']:x}", f"{inner['inc']:x}", generator["has_uint32"], generator["uinteger"]]
+    return "PCG64", f"{inner['state']:x}", f"{inner['inc']:x}", generator["has_uint32"], generator["uinteger"]
 
 
-def _generator(generator_state: Any) -> np.random.Generator:
+def _generator(generator_state: GeneratorState) -> np.random.Generator:
     name, where, step, half, rest = generator_state
     if name != "PCG64":
         raise ValueError(f"its generator {name!r} is not known")

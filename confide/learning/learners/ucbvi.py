@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ... import validation
 from ...mdp import Spec
@@ -129,7 +129,7 @@ class BonusForm(NamedTuple):
     """
 
     plan: Plan
-    memory: Callable[[Context], Any]
+    memory: Callable[[Context], Workspace]
     objective: str
     level: tuple[float, int]
 

@@ -6,13 +6,11 @@ that costs more than the planning, so the small functions of this room are inlin
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from ...compiled import F, compiled
 
 
 def inlined(function: F) -> F:
     """`compiled`, and copied into its compiled callers."""
-    dispatcher = cast(Any, compiled(function))
-    dispatcher.targetoptions["inline"] = "always"
-    return cast(F, dispatcher)
+    made = compiled(function)
+    made.targetoptions["inline"] = "always"  # type: ignore[attr-defined]  # of numba's dispatchers
+    return made

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...compiled import compiled
 from ...mdp.possible_cells import Indices, PossibleCells
 from ...protocol.releases.release import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class TransitionRows:
         return self.practice.size + self.chances.size
 
     @cached_property
-    def _matrices(self) -> list[Any]:
+    def _matrices(self) -> list[csr_array]:
         """(S A, T) for each layer."""
         from scipy.sparse import csr_array
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,7 +220,7 @@ def problem(form: MixtureForm, rewards: Array) -> PublicProblem:
 
 def value_tops(rewards: Array) -> Array:
     """(H,) the most that rewards (H, S, A) can add up to from each step on."""
-    most: Any = rewards.max(axis=(1, 2))[::-1]
+    most: Array = rewards.max(axis=(1, 2))[::-1]
     return np.ascontiguousarray(np.cumsum(most)[::-1])
 
 
