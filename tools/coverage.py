@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -238,6 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     reader.add_argument("--families", action="store_true", help="worlds that are not tables, by people who judge")
     reader.add_argument("--people", type=int, nargs="*", default=[5000], help="with --families: in each log")
+    reader.add_argument("--kept", type=Path, help="with --families: a file of outcomes, with which a run goes on")
+    reader.add_argument("--minutes", type=float, default=math.inf, help="with --families: no fit begins after that")
     reader.add_argument("--json", action="store_true", help="print one JSON object")
     reader.add_argument(
         "--write", action="store_true", help="put the rows into the tables of docs/research/coverage.md"
@@ -245,7 +249,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = reader.parse_args(arguments)
     if options.families:
         fits = options.worlds * options.fits
-        return measured_families(options.only, options.people, fits, options.jobs, options.json)
+        how = options.jobs, options.json, options.kept, options.minutes, options.write
+        return measured_families(options.only, options.people, fits, *how)
     tasks: list[Task] = [
         (variant, people, options.worlds, options.fits if variant.people is None else max(1, options.fits // 4))
         for variant in (*VARIANTS, *RARE, *ANSWERS)

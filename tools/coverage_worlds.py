@@ -8,11 +8,13 @@ hold in every row that it is about: the adoption's interval holds in 92 % of the
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +30,7 @@ from confide.analysis.fitting.fit import prepare
 from confide.analysis.fitting.learning import learn
 from confide.data.trajectories import Dataset, read
 from confide.mechanisms.noise import NoiseSource, SecureNoise
+from tools.coverage_document import written
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -53,6 +56,10 @@ WorldStep = Callable[[Walkers, Integers, np.random.Generator], tuple[Array, Walk
 """Rewards in {0, 1}, and people afterwards."""
 
 
+_PRACTICE: dict[tuple[str, int, int], float] = {}
+"""What practice earns, by family, people and seed: worlds that are not computed have one law each."""
+
+
 @dataclass(frozen=True)
 class WorldFamily:
     """A kind of world. right: chances of actions can be told by what is recorded; table: states tell all that matters."""
@@ -67,6 +74,8 @@ class WorldFamily:
     right: bool = True
     table: bool = False
     logged: bool = False
+    exact: Callable[[Array, float], float] | None = None
+    """What an adoption of a policy (H, S, A+1) gains, where that can be computed."""
 
     def records(self, people: int, rng: np.random.Generator) -> dict[str, Any]:
         """The log of people who go on as now."""
@@ -83,19 +92,28 @@ class WorldFamily:
         return {"user": np.repeat(np.arange(people), self.horizon), **log}
 
     def gain(self, policy: Array, alpha: float, people: int, seed: int = 99) -> float:
-        """What an adoption of a policy (H, S, A+1) gains over practice, by people who follow either."""
-        found = []
-        for share in (alpha, 0.0):
-            rng = np.random.default_rng(seed)
-            here, earned = self.begin(people, rng), np.zeros(people)
-            for h in range(self.horizon):
-                usual = self.practice(here)
-                advice = policy[h, here.state]
-                mixed = (1 - share) * usual + share * (advice[:, :1] * usual + advice[:, 1:])
-                reward, here = self.step(here, drawn(mixed, rng), rng)
-                earned += reward
-            found.append(float(earned.mean()))
-        return found[0] - found[1]
+        """What an adoption of a policy (H, S, A+1) gains over practice: computed, or by people who follow either."""
+        if self.exact is not None:
+            return self.exact(policy, alpha)
+        return self.earned(policy, alpha, people, seed) - self.earned(policy, 0.0, people, seed)
+
+    def earned(self, policy: Array, alpha: float, people: int, seed: int) -> float:
+        """What so many people earn who follow a share of a policy; practice alone is walked once."""
+        key = self.name, people, seed
+        if alpha == 0 and key in _PRACTICE:
+            return _PRACTICE[key]
+        rng = np.random.default_rng(seed)
+        here, earned = self.begin(people, rng), np.zeros(people)
+        for h in range(self.horizon):
+            usual = self.practice(here)
+            advice = policy[h, here.state]
+            mixed = (1 - alpha) * usual + alpha * (advice[:, :1] * usual + advice[:, 1:])
+            reward, here = self.step(here, drawn(mixed, rng), rng)
+            earned += reward
+        mean = float(earned.mean())
+        if alpha == 0:
+            _PRACTICE[key] = mean
+        return mean
 
     def read(self, people: int, rng: np.random.Generator) -> Dataset:
         """The log as a data set."""
@@ -223,7 +241,17 @@ def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rar
         reward = paid(pays[here.state, action], rng)
         return reward, Walkers(drawn(moves[here.state, action], rng), here.hidden, action)
 
-    return WorldFamily(name, states, actions, horizon, begin, practice, step, table=True)
+    def exact(policy: Array, alpha: float) -> float:
+        worth = []
+        for share in (alpha, 0.0):
+            values = np.zeros(states)
+            for h in range(horizon - 1, -1, -1):
+                mixed = (1 - share) * usual + share * (policy[h, :, :1] * usual + policy[h, :, 1:])
+                values = (mixed * (pays + moves @ values)).sum(axis=1)
+            worth.append(float(values.mean()))
+        return worth[0] - worth[1]
+
+    return WorldFamily(name, states, actions, horizon, begin, practice, step, table=True, exact=exact)
 
 
 FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
@@ -262,98 +290,94 @@ def judged_fit(
     return {**table, **inquiry(plan, table, in_units)}, plan
 
 
-@dataclass
-class FamilyTally:
-    """How often what was said of one kind of world held, out of so many fits."""
+class Outcome(NamedTuple):
+    """What one fit said, held against the truth: all that tallies add up. judged: whether an adoption was; the five after it are
+    about that."""
 
-    family: WorldFamily
-    fits: int = 0
-    judged: int = 0
-    adoption: int = 0
-    table: int = 0
-    sure: int = 0
-    wrong_adoption: int = 0
-    better: int = 0
-    wrong_better: int = 0
-    table_sure: int = 0
-    table_wrong: int = 0
-    unalarmed_misses: int = 0
-    alpha: float = 0.0
-    width: float = 0.0
-    true_gain: float = 0.0
-    alarms: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*ALARMS, "any"), 0))
-    seconds: float = 0.0
-
-    def add(self, said: dict[str, Any], plan: Any, truth_people: int) -> None:
-        """Hold what a fit said against the truth."""
-        self.fits += 1
-        whole = self.family.gain(plan.extended, 1.0, truth_people)
-        gain = said["gain"]
-        covered = gain["low"] <= whole <= gain["high"]
-        self.table += covered
-        self.unalarmed_misses += not covered and not said["alarms"]
-        self.table_sure += bool(gain["sure"])
-        self.table_wrong += bool(gain["sure"]) and whole <= 0
-        self.better += bool(said["recommended"])
-        self.wrong_better += bool(said["recommended"]) and whole <= 0
-        for name in said["alarms"]:
-            self.alarms[name] += 1
-        self.alarms["any"] += bool(said["alarms"])
-        judged = said["judged"]
-        if judged is None:
-            return
-        truth = self.family.gain(plan.extended, judged["alpha"], truth_people)
-        self.judged += 1
-        self.adoption += judged["low"] <= truth <= judged["high"]
-        self.sure += bool(judged["sure"])
-        self.wrong_adoption += bool(judged["sure"]) and truth <= 0
-        self.alpha += judged["alpha"]
-        self.width += judged["high"] - judged["low"]
-        self.true_gain += truth
-
-    def misses(self) -> list[str]:
-        """The goals that are not met, in words."""
-        family, found = self.family, []
-        if (family.right or family.logged) and self.judged and self.adoption < COVERED * self.judged:
-            found.append("adoption covered")
-        if self.wrong_better > WRONG * self.fits or self.wrong_adoption > WRONG * self.fits:
-            found.append("wrongly better")
-        if family.table and self.alarms["any"] > FALSE_ALARMS * self.fits:
-            found.append("false alarms")
-        return found
-
-    def row(self, people: int) -> dict[str, Any]:
-        """Plain numbers, as shares of fits; of the adoption of those in which one was judged."""
-        fits, judged = max(self.fits, 1), max(self.judged, 1)
-        shares = {name: getattr(self, name) / fits for name in ("table", "sure", "wrong_adoption", "better")}
-        shares |= {name: getattr(self, name) / fits for name in ("wrong_better", "table_sure", "table_wrong")}
-        means = {name: getattr(self, name) / judged for name in ("adoption", "alpha", "width", "true_gain")}
-        alarms = {name: many / fits for name, many in self.alarms.items()}
-        numbers = {"fits": self.fits, "judged": self.judged / fits, "unalarmed": self.unalarmed_misses / fits}
-        return {
-            "family": self.family.name,
-            "people": people,
-            **numbers,
-            **shares,
-            **means,
-            "alarms": alarms,
-            "misses": self.misses(),
-            "seconds": self.seconds,
-        }
+    table: bool
+    unalarmed: bool
+    table_sure: bool
+    table_wrong: bool
+    better: bool
+    wrong_better: bool
+    alarms: list[str]
+    judged: bool
+    adoption: bool
+    sure: bool
+    wrong_adoption: bool
+    alpha: float
+    width: float
+    true_gain: float
+    whole_gain: float
 
 
-def measure_family(number: int, people: int, fits: int, truth_people: int, rhos: tuple[float, ...]) -> FamilyTally:
-    """Fit again and again in worlds of a family, and compare with the truth."""
-    make, started = FAMILIES[number], time.perf_counter()
-    tally = FamilyTally(make(0))
-    for again in range(fits):
-        family = make(again % 20)
-        data = family.read(people, np.random.default_rng([FIRST, number, again, people]))
-        said, plan = judged_fit(data, rhos[again % len(rhos)])
-        tally.family = family
-        tally.add(said, plan, truth_people)
-    tally.seconds = time.perf_counter() - started
-    return tally
+def outcome(family: WorldFamily, said: dict[str, Any], plan: Any, truth_people: int) -> Outcome:
+    """What a fit said of a policy, held against the truth."""
+    whole, gain, judged = family.gain(plan.extended, 1.0, truth_people), said["gain"], said["judged"]
+    covered, sure, better = bool(gain["low"] <= whole <= gain["high"]), bool(gain["sure"]), bool(said["recommended"])
+    table = covered, not covered and not said["alarms"], sure, sure and whole <= 0, better, better and whole <= 0
+    if judged is None:
+        return Outcome(*table, list(said["alarms"]), False, False, False, False, 0.0, 0.0, 0.0, whole)
+    truth = family.gain(plan.extended, judged["alpha"], truth_people)
+    held, above = bool(judged["low"] <= truth <= judged["high"]), bool(judged["sure"])
+    numbers = float(judged["alpha"]), float(judged["high"] - judged["low"]), truth, whole
+    return Outcome(*table, list(said["alarms"]), True, held, above, above and truth <= 0, *numbers)
+
+
+def misses(family: WorldFamily, outcomes: Sequence[Outcome]) -> list[str]:
+    """The goals that are not met, in words."""
+    found, fits = [], len(outcomes)
+    judged = [one for one in outcomes if one.judged]
+    if (family.right or family.logged) and judged and sum(one.adoption for one in judged) < COVERED * len(judged):
+        found.append("adoption covered")
+    wrong = sum(one.wrong_better for one in outcomes), sum(one.wrong_adoption for one in outcomes)
+    if max(wrong) > WRONG * fits:
+        found.append("wrongly better")
+    if family.table and sum(bool(one.alarms) for one in outcomes) > FALSE_ALARMS * fits:
+        found.append("false alarms")
+    return found
+
+
+OF_ALL = (
+    "judged",
+    "table",
+    "unalarmed",
+    "table_sure",
+    "table_wrong",
+    "better",
+    "wrong_better",
+    "sure",
+    "wrong_adoption",
+)
+OF_JUDGED = ("adoption", "alpha", "width", "true_gain")
+
+
+def row_of(family: WorldFamily, people: int, outcomes: Sequence[Outcome], seconds: float = 0.0) -> dict[str, Any]:
+    """Plain numbers, as shares of fits; of the adoption of those in which one was judged."""
+    fits, judged = max(len(outcomes), 1), [one for one in outcomes if one.judged]
+    shares = {name: sum(getattr(one, name) for one in outcomes) / fits for name in OF_ALL}
+    means = {name: sum(getattr(one, name) for one in judged) / max(len(judged), 1) for name in OF_JUDGED}
+    alarms = {name: sum(name in one.alarms for one in outcomes) / fits for name in ALARMS}
+    alarms["any"] = sum(bool(one.alarms) for one in outcomes) / fits
+    about = {"family": family.name, "people": people, "fits": len(outcomes)}
+    return {**about, **shares, **means, "alarms": alarms, "misses": misses(family, outcomes), "seconds": seconds}
+
+
+class Task(NamedTuple):
+    """One fit of a family: its number, how many people, and which fit it is."""
+
+    number: int
+    people: int
+    again: int
+
+
+def fitted(task: Task, truth_people: int = TRUTH_PEOPLE, rhos: tuple[float, ...] = RHOS) -> Outcome:
+    """One fit, compared with the truth."""
+    number, people, again = task
+    family = FAMILIES[number](again % 20)
+    data = family.read(people, np.random.default_rng([FIRST, number, again, people]))
+    said, plan = judged_fit(data, rhos[again % len(rhos)])
+    return outcome(family, said, plan, truth_people)
 
 
 HEADER = (
@@ -375,22 +399,96 @@ def shown(row: dict[str, Any]) -> str:
     return f"{row['family']:28}{row['people']:8,}{row['fits']:5}{shares}{rest}{means}{missed}  ({row['seconds']:.0f} s)"
 
 
-def _row(task: tuple[int, int, int]) -> dict[str, Any]:
-    number, people, fits = task
-    return measure_family(number, people, fits, TRUTH_PEOPLE, RHOS).row(people)
+def document_row(row: dict[str, Any]) -> list[str]:
+    """A row of the table in docs/research/coverage.md, in per cent."""
+    of_all = [f"{100 * row[name]:.1f}" for name in ("judged", "adoption", "table", "sure", "wrong_adoption", "better")]
+    alarms = [f"{100 * row['alarms'][name]:.0f}" for name in ALARMS]
+    wrong = f"{100 * row['wrong_better']:.1f}"
+    means = [f"{row['alpha']:.2f}", f"{row['width']:.3g}", f"{row['true_gain']:+.3g}"]
+    return [row["family"], f"{row['people']:,}", str(row["fits"]), *of_all, wrong, *alarms, *means]
 
 
-def measured_families(only: str, sizes: Sequence[int], fits: int, jobs: int, as_json: bool) -> int:
-    """All families whose name contains `only`, with so many people and fits each; 1 if a goal is missed."""
-    tasks = [(number, people, fits) for number, make in enumerate(FAMILIES) for people in sizes if only in make(0).name]
-    rows = []
-    if not as_json:
-        print(HEADER, flush=True)
+def _timed(task: Task) -> tuple[Task, Outcome, float]:
+    started = time.process_time()
+    found = fitted(task)
+    return task, found, time.process_time() - started
+
+
+class KeptOutcomes:
+    """Outcomes of fits in a file, one JSON line each, so that a run can be stopped and gone on with. path: None keeps none."""
+
+    def __init__(self, path: Path | None) -> None:
+        """What the file holds; a line that was cut off is passed over."""
+        self._path = path
+        self.found: dict[tuple[str, int, int], tuple[Outcome, float]] = {}
+        if path is not None and path.is_file():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    name, people, again, seconds, *numbers = json.loads(line)
+                except ValueError:
+                    continue
+                self.found[name, people, again] = Outcome(*numbers), seconds
+
+    def keep(self, name: str, task: Task, found: Outcome, seconds: float) -> None:
+        """Write one down."""
+        self.found[name, task.people, task.again] = found, seconds
+        if self._path is not None:
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(json.dumps([name, task.people, task.again, round(seconds, 2), *found]) + "\n")
+
+    def row(self, family: WorldFamily, people: int, fits: int) -> dict[str, Any]:
+        """The row of the first so many fits, as far as they were made."""
+        mine = [self.found[key] for again in range(fits) if (key := (family.name, people, again)) in self.found]
+        return row_of(family, people, [one for one, _ in mine], sum(seconds for _, seconds in mine))
+
+
+def measured_families(
+    only: str,
+    sizes: Sequence[int],
+    fits: int,
+    jobs: int,
+    as_json: bool,
+    kept: Path | None = None,
+    minutes: float = math.inf,
+    write: bool = False,
+) -> int:
+    """All families whose name contains `only`, with so many people and fits each; 1 if a goal is missed.
+
+    kept: where outcomes are kept; fits that it holds are not made again. minutes: no fit is begun after that. Fits are made in
+    turns, the first of every row and so on, so that a run that is stopped has about as many of each.
+    """
+    outcomes, ends = KeptOutcomes(kept), time.monotonic() + 60 * minutes
+    families = [(number, make(0)) for number, make in enumerate(FAMILIES) if only in make(0).name]
+    tasks = [
+        Task(number, people, again)
+        for again in range(fits)
+        for number, family in families
+        for people in sizes
+        if (family.name, people, again) not in outcomes.found
+    ]
+    names = {number: family.name for number, family in families}
+    due = (task for task in tasks if time.monotonic() < ends)
     with ProcessPoolExecutor(jobs) as pool:
-        for row in map(_row, tasks) if jobs == 1 else pool.map(_row, tasks):
-            rows.append(row)
-            if not as_json:
-                print(shown(row), flush=True)
+        for task, found, seconds in map(_timed, due) if jobs == 1 else _few_at_a_time(pool, due, jobs):
+            outcomes.keep(names[task.number], task, found, seconds)
+    rows = [outcomes.row(family, people, fits) for _, family in families for people in sizes]
+    rows = [row for row in rows if row["fits"]]
     if as_json:
         print(json.dumps({"rows": rows}))
+    else:
+        print("\n".join([HEADER, *map(shown, rows)]))
+    if write:
+        written([document_row(row) for row in rows])
     return int(any(row["misses"] for row in rows))
+
+
+def _few_at_a_time(
+    pool: ProcessPoolExecutor, tasks: Iterator[Task], jobs: int
+) -> Iterator[tuple[Task, Outcome, float]]:
+    """Results as they come; no more tasks are taken than can be worked on soon."""
+    running = {pool.submit(_timed, task) for task in itertools.islice(tasks, 2 * jobs)}
+    while running:
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for one in done:
+            yield one.result()
+        running |= {pool.submit(_timed, task) for task in itertools.islice(tasks, len(done))}

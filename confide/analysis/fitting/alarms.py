@@ -5,8 +5,10 @@
 * `balance`: the weights of those who judge are not what the release foretells: practice did not act as the table says.
 * `disagreement`: judge and table differ by more than chance about the same adoption.
 
-1. `propensity`, `balance` or `disagreement`, where chances are not logged: those who decided saw more than the table. No gain is
-   stated. (That `disagreement` counts here was found necessary: under confounding it may be the only alarm beside `residual`.)
+1. `propensity` or `balance`, where chances are not logged: those who decided saw more than the table. No gain is stated. Nor is
+   one with `disagreement`, where a cause is named only as far as it is known: states leave something out, of what follows or of
+   what practice saw, and without logged chances nobody can tell which. (That `disagreement` counts here was found necessary: under
+   confounding it may be the only alarm beside `residual`; in worlds in which histories matter it is raised as well.)
 2. The adoption is not above zero for sure: not better, whatever the table says.
 3. It is, without any alarm: the adoption is better whatever states leave out; the whole policy is recommended if the table is sure.
 4. It is, with `residual`, or with logged chances and `disagreement`: the adoption only. Follow it, log that, and fit again.
@@ -28,6 +30,11 @@ CONFOUNDING = "confounding"
 """The name of the check that no test of a single step can make."""
 
 SEEN_MORE = "those who decided saw more than the table, so no gain can be stated"
+
+LEFT_OUT = (
+    "states leave something out, of what follows a decision or of what those who decided saw; without logged probabilities of "
+    "actions (--propensity) nobody can tell which, so no gain can be stated"
+)
 
 MEANING = {
     RESIDUAL: "what follows a decision depends on more than the recorded state",
@@ -87,7 +94,8 @@ def _said(judged: dict[str, Any], raised: list[str], logged: bool, blind: bool) 
         return measured
     why = "; ".join(MEANING[name] for name in raised)
     if blind:
-        return f"ALARM ({', '.join(raised)}): {why}: {SEEN_MORE}"
+        cause = SEEN_MORE if {PROPENSITY, BALANCE} & set(raised) else LEFT_OUT
+        return f"ALARM ({', '.join(raised)}): {why}: {cause}"
     then = (
         "rely on this alone: follow it that often, log that, and fit again" if judged["sure"] else "nothing is better"
     )

@@ -18,15 +18,18 @@ often, of those that are known to have been chosen at all, and so on. A draw is 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...mdp.ways import PossibleCells
 from ...protocol.releases.release import Array
 from .logged import LoggedModel
 from .rows import TransitionRows
 
 Places = NDArray[np.int64]
+Item = TypeVar("Item", np.int64, np.float64)
 
 
 def dispersed(
@@ -82,21 +85,42 @@ def _by_rarity(
     ways, actions = model.knowledge.ways, model.knowledge.spec.actions
     offsets = np.zeros(len(ways.starts) - 1, dtype=np.int64)
     offsets[filled] = picks - ways.starts[:-1][filled]
-    for state in range(len(offsets) // actions):
-        rows = np.arange(state * actions, (state + 1) * actions)
-        sets = [ways.following[ways.starts[row] : ways.starts[row + 1]] for row in rows]
-        if any(len(one) != len(sets[0]) or (one != sets[0]).any() for one in sets[1:]):
-            continue
-        worth = values[sets[0][offsets[rows]]] if len(sets[0]) else np.zeros(actions)
-        if drawn is not None:
-            worth = worth + drawn[layer, state]
-        best = np.argsort(-worth, kind="stable")
-        rarest = np.lexsort((model.behaviour[layer, state], ~model.covered[layer, state]))
-        offsets[rows[rarest]] = offsets[rows[best]]
-        if drawn is not None:
-            drawn[layer, state, rarest] = drawn[layer, state, best]
+    alike = _leads_alike(ways, actions)
+    firsts = ways.starts[:-1].reshape(-1, actions)[alike, :1]
+    mine = offsets.reshape(-1, actions)[alike]
+    worth = np.zeros(mine.shape)
+    leads = ways.starts[1:].reshape(-1, actions)[alike, :1] > firsts
+    if leads.any():
+        worth = np.where(leads, values[ways.following[np.where(leads, firsts + mine, 0)]], 0.0)
+    if drawn is not None:
+        worth = worth + drawn[layer, alike]
+    best = np.argsort(-worth, axis=1, kind="stable")
+    rarest = np.lexsort((model.behaviour[layer, alike], ~model.covered[layer, alike]), axis=1)
+    offsets.reshape(-1, actions)[alike] = _handed(mine, rarest, best)
+    if drawn is not None:
+        drawn[layer, alike] = _handed(drawn[layer, alike], rarest, best)
     handed: Places = offsets[filled] + ways.starts[:-1][filled]
     return handed
+
+
+def _leads_alike(ways: PossibleCells, actions: int) -> NDArray[np.bool_]:
+    """(S,): whether all pairs of a state may lead to the same states."""
+    widths = np.diff(ways.starts).reshape(-1, actions)
+    alike = np.asarray((widths == widths[:, :1]).all(axis=1))
+    state = ways.rows // actions
+    same = np.flatnonzero(
+        alike[state]
+    )  # cells of states whose rows are equally wide, so that the first row has as many
+    first = ways.starts[state[same] * actions] + same - ways.starts[ways.rows[same]]
+    alike[state[same[ways.following[same] != ways.following[first]]]] = False
+    return alike
+
+
+def _handed(items: NDArray[Item], to: Places, by: Places) -> NDArray[Item]:
+    """(n, A) items, of which the one at by[i, k] goes to place to[i, k]."""
+    result = np.empty_like(items)
+    np.put_along_axis(result, to, np.take_along_axis(items, by, axis=1), axis=1)
+    return result
 
 
 def _rewards(model: LoggedModel, size: float, drawn: Array | None) -> Array:

@@ -12,13 +12,17 @@ import confide as cf
 from confide.analysis.fitting.alarms import (
     ALARMS,
     BALANCE,
+    CONFOUNDING,
     DISAGREEMENT,
+    LEFT_OUT,
     MEANING,
     PROPENSITY,
     RESIDUAL,
+    SEEN_MORE,
     one_step,
     ruling,
 )
+from confide.analysis.fitting.refit import refit
 from confide.analysis.reporting.offline_report import _table_tells
 from confide.data.trajectories import read
 
@@ -33,6 +37,35 @@ def test_nothing_is_stated_where_those_who_decided_saw_more(alarm: str) -> None:
     assert "0.39" not in blind["judged_said"] and alarm in blind["judged_said"]
     logged = ruling(GOOD, [alarm], logged=True, table_sure=True)
     assert logged["judged"]["sure"] and not logged["recommended"]
+
+
+def test_a_cause_is_named_only_as_far_as_it_is_known() -> None:
+    """Where histories matter judge and table disagree although practice saw no more than is recorded."""
+    for alarms in ([DISAGREEMENT], [RESIDUAL, DISAGREEMENT]):
+        said = ruling(GOOD, alarms, logged=False, table_sure=True)["judged_said"]
+        assert LEFT_OUT in said and SEEN_MORE not in said
+    for alarms in ([PROPENSITY], [BALANCE, DISAGREEMENT], [RESIDUAL, PROPENSITY, DISAGREEMENT]):
+        said = ruling(GOOD, alarms, logged=False, table_sure=True)["judged_said"]
+        assert SEEN_MORE in said and LEFT_OUT not in said
+    assert LEFT_OUT not in ruling(GOOD, [DISAGREEMENT], logged=True, table_sure=True)["judged_said"]
+
+
+def test_of_a_linear_learner_s_single_step_nothing_is_better_unless_it_is_declared(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    people = 20_000
+    x, action = rng.random((people, 2)), rng.integers(2, size=people)
+    log = {"x1": x[:, 0], "x2": x[:, 1], "action": action, "reward": (rng.random(people) < 0.2 + 0.6 * action) * 1.0}
+    data = read(log, state_columns="x*", norm=1.5, intercept=True, actions=2, horizon=1)
+    words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 99.0, "privacy": cf.Central(rho=20.0)}
+    plain, declared = cf.fit(data, "pevi", **words), cf.fit(data, "pevi", **words, unconfounded=True)
+    assert plain.findings["gain"]["sure"] and plain.findings["recommended"] is False
+    assert declared.findings["gain"]["sure"] and declared.findings["recommended"] is True
+    checks = [
+        [one["passed"] for one in fit.findings["checks"] if one["name"] == CONFOUNDING] for fit in (plain, declared)
+    ]
+    assert checks == [[False], [True]] and "--unconfounded" in declared._page()
+    again = refit(declared)
+    assert again.findings["recommended"] is True and refit(plain).findings["recommended"] is False
 
 
 def test_whatever_the_table_says_an_adoption_that_is_not_better_is_not() -> None:
