@@ -290,7 +290,7 @@ def judged_fit(
     return {**table, **inquiry(plan, table, in_units)}, plan
 
 
-class Outcome(NamedTuple):
+class FittedTruth(NamedTuple):
     """What one fit said, held against the truth: all that tallies add up. judged: whether an adoption was; the five after it are
     about that."""
 
@@ -311,20 +311,20 @@ class Outcome(NamedTuple):
     whole_gain: float
 
 
-def outcome(family: WorldFamily, said: dict[str, Any], plan: Any, truth_people: int) -> Outcome:
+def outcome(family: WorldFamily, said: dict[str, Any], plan: Any, truth_people: int) -> FittedTruth:
     """What a fit said of a policy, held against the truth."""
     whole, gain, judged = family.gain(plan.extended, 1.0, truth_people), said["gain"], said["judged"]
     covered, sure, better = bool(gain["low"] <= whole <= gain["high"]), bool(gain["sure"]), bool(said["recommended"])
     table = covered, not covered and not said["alarms"], sure, sure and whole <= 0, better, better and whole <= 0
     if judged is None:
-        return Outcome(*table, list(said["alarms"]), False, False, False, False, 0.0, 0.0, 0.0, whole)
+        return FittedTruth(*table, list(said["alarms"]), False, False, False, False, 0.0, 0.0, 0.0, whole)
     truth = family.gain(plan.extended, judged["alpha"], truth_people)
     held, above = bool(judged["low"] <= truth <= judged["high"]), bool(judged["sure"])
     numbers = float(judged["alpha"]), float(judged["high"] - judged["low"]), truth, whole
-    return Outcome(*table, list(said["alarms"]), True, held, above, above and truth <= 0, *numbers)
+    return FittedTruth(*table, list(said["alarms"]), True, held, above, above and truth <= 0, *numbers)
 
 
-def misses(family: WorldFamily, outcomes: Sequence[Outcome]) -> list[str]:
+def misses(family: WorldFamily, outcomes: Sequence[FittedTruth]) -> list[str]:
     """The goals that are not met, in words."""
     found, fits = [], len(outcomes)
     judged = [one for one in outcomes if one.judged]
@@ -352,7 +352,7 @@ OF_ALL = (
 OF_JUDGED = ("adoption", "alpha", "width", "true_gain")
 
 
-def row_of(family: WorldFamily, people: int, outcomes: Sequence[Outcome], seconds: float = 0.0) -> dict[str, Any]:
+def row_of(family: WorldFamily, people: int, outcomes: Sequence[FittedTruth], seconds: float = 0.0) -> dict[str, Any]:
     """Plain numbers, as shares of fits; of the adoption of those in which one was judged."""
     fits, judged = max(len(outcomes), 1), [one for one in outcomes if one.judged]
     shares = {name: sum(getattr(one, name) for one in outcomes) / fits for name in OF_ALL}
@@ -363,7 +363,7 @@ def row_of(family: WorldFamily, people: int, outcomes: Sequence[Outcome], second
     return {**about, **shares, **means, "alarms": alarms, "misses": misses(family, outcomes), "seconds": seconds}
 
 
-class Task(NamedTuple):
+class FamilyFit(NamedTuple):
     """One fit of a family: its number, how many people, and which fit it is."""
 
     number: int
@@ -371,7 +371,7 @@ class Task(NamedTuple):
     again: int
 
 
-def fitted(task: Task, truth_people: int = TRUTH_PEOPLE, rhos: tuple[float, ...] = RHOS) -> Outcome:
+def fitted(task: FamilyFit, truth_people: int = TRUTH_PEOPLE, rhos: tuple[float, ...] = RHOS) -> FittedTruth:
     """One fit, compared with the truth."""
     number, people, again = task
     family = FAMILIES[number](again % 20)
@@ -408,7 +408,7 @@ def document_row(row: dict[str, Any]) -> list[str]:
     return [row["family"], f"{row['people']:,}", str(row["fits"]), *of_all, wrong, *alarms, *means]
 
 
-def _timed(task: Task) -> tuple[Task, Outcome, float]:
+def _timed(task: FamilyFit) -> tuple[FamilyFit, FittedTruth, float]:
     started = time.process_time()
     found = fitted(task)
     return task, found, time.process_time() - started
@@ -420,16 +420,16 @@ class KeptOutcomes:
     def __init__(self, path: Path | None) -> None:
         """What the file holds; a line that was cut off is passed over."""
         self._path = path
-        self.found: dict[tuple[str, int, int], tuple[Outcome, float]] = {}
+        self.found: dict[tuple[str, int, int], tuple[FittedTruth, float]] = {}
         if path is not None and path.is_file():
             for line in path.read_text(encoding="utf-8").splitlines():
                 try:
                     name, people, again, seconds, *numbers = json.loads(line)
                 except ValueError:
                     continue
-                self.found[name, people, again] = Outcome(*numbers), seconds
+                self.found[name, people, again] = FittedTruth(*numbers), seconds
 
-    def keep(self, name: str, task: Task, found: Outcome, seconds: float) -> None:
+    def keep(self, name: str, task: FamilyFit, found: FittedTruth, seconds: float) -> None:
         """Write one down."""
         self.found[name, task.people, task.again] = found, seconds
         if self._path is not None:
@@ -460,7 +460,7 @@ def measured_families(
     outcomes, ends = KeptOutcomes(kept), time.monotonic() + 60 * minutes
     families = [(number, make(0)) for number, make in enumerate(FAMILIES) if only in make(0).name]
     tasks = [
-        Task(number, people, again)
+        FamilyFit(number, people, again)
         for again in range(fits)
         for number, family in families
         for people in sizes
@@ -483,8 +483,8 @@ def measured_families(
 
 
 def _few_at_a_time(
-    pool: ProcessPoolExecutor, tasks: Iterator[Task], jobs: int
-) -> Iterator[tuple[Task, Outcome, float]]:
+    pool: ProcessPoolExecutor, tasks: Iterator[FamilyFit], jobs: int
+) -> Iterator[tuple[FamilyFit, FittedTruth, float]]:
     """Results as they come; no more tasks are taken than can be worked on soon."""
     running = {pool.submit(_timed, task) for task in itertools.islice(tasks, 2 * jobs)}
     while running:

@@ -43,6 +43,11 @@ DECLARED = (
         "--return-range", type=(float, float), help="Of all steps together, if narrower; returns are clipped."
     ),
     click.option("--clip", is_flag=True, help="Clip rewards, and scale state vectors down, instead of refusing them."),
+    click.option(
+        "--missing",
+        type=click.Choice(["category"]),
+        help="Missing entries of states: one more public category.",
+    ),
     click.option("--users", default="one", show_default=True, help="Several episodes of one: one, limit or group:K."),
     click.option("--fixed-length", is_flag=True, help="Every episode has HORIZON steps; add no end state."),
     click.option("--table", help="The table, or a query, of a database file."),

@@ -151,7 +151,7 @@ def spoil(folder: Path, name: str) -> tuple[Path, list[str]]:
 SAYS = {
     "columns": "no column for action, reward. Found: user, step, state, next_state.",
     "state": "Every state must be one of the 3 declared. Row 4",
-    "nan": "Every reward must be a number. Row 4",
+    "nan": "none may be missing. Row 4",
     "range": "--clip",
     "gap": "must go up by one from 0. Row 4",
     "duplicate": "must come once. Rows 3, 6, 9, 12",

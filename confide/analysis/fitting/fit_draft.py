@@ -61,6 +61,7 @@ PROBLEM = [
     "# return_range = [0, 1]          # between which numbers all of an episode's rewards together lie, if that is narrower",
     "# fixed_length = true            # every episode has all its steps",
     '# users = "one"                  # people with several episodes: "limit" takes one of each, "group:3" up to 3',
+    '# missing = "category"           # missing entries of states are one more category',
     '# model = "per-step"             # moves depend on the step',
     "# propensity_floor = 0.01        # a public number below which no propensity lies",
     '# support = "possible.npy"       # public tables: possible transitions (S, A, S), allowed (S, A), rewards (S, A)',

@@ -14,6 +14,7 @@ from ... import validation
 from ...data.privatizers import Total, open_book
 from ...data.statistics.counting import DatasetCounts
 from ...data.trajectories.dataset import Dataset
+from ...data.trajectories.labels import BY_CATEGORY
 from ...errors import InvalidInput
 from ...mdp import Spec
 from ...mdp.knowledge import Knowledge
@@ -384,10 +385,12 @@ def assumptions(data: Dataset) -> list[str]:
             "the number of people is public; so are sizes, edges and tables, none of which was read off the data. The labels "
             "were, and were confirmed by hand: that a label occurs is not hidden"
         )
+    missing = ["missing entries of states are a public category of their own"] if data.missing == BY_CATEGORY else []
     return [
         f"{people}, of at most {horizon} step{'' if horizon == 1 else 's'}; chained steps, {rewards}: checked on every row",
         public,
         f"{_charged_once(data)}; the curator keeps the data to itself",
+        *missing,
         "of values, not of privacy: the recorded state tells all that matters for what follows, and for what practice did",
     ]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trajectories.dataset import Dataset
+from ..trajectories.labels import MISSING_WAYS
 from ..trajectories.sources import DataPart
 from . import tally
 from .tally import PROBLEMS, SHOWN
@@ -61,7 +62,10 @@ _ALWAYS: dict[int, RowRule] = {
         "row-without-person", "Every row must name its person and episode.", "Fill them in or drop these rows."
     ),
     tally.NOT_A_NUMBER: RowRule(
-        "row-reward-missing", "Every reward must be a number.", "Fill them in or drop these episodes."
+        "row-reward-missing", "Every row must tell its reward, a number; none may be missing.", "Fill them in."
+    ),
+    tally.NO_ACTION: RowRule(
+        "row-action-missing", "Every row must tell its action; none may be missing.", "Fill them in."
     ),
     tally.CHAIN: RowRule(
         "row-not-following",
@@ -92,6 +96,11 @@ def _rule(data: Dataset, kind: int) -> RowRule:
     rules = {
         **_ALWAYS,
         **_rules_of_order(data),
+        tally.NO_STATE: RowRule(
+            "row-state-missing",
+            "Every row must tell its state; none may be missing.",
+            "Fill them in." if data.vectors is not None else MISSING_WAYS,
+        ),
         tally.STATE: RowRule("row-state", f"Every state must be {state}.", data.states.help),
         tally.ACTION: RowRule(
             "row-action", f"Every action must be one of the {data.actions.size} declared.", data.actions.help

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ...compiled import compiled
 from ...protocol.kinds.spending import Spending, begin_spending, spend
 from ..trajectories.dataset import Rows
+from ..trajectories.labels import MISSING
 
 (
     PERSON,
@@ -38,9 +39,11 @@ from ..trajectories.dataset import Rows
     SHORT,
     LAST,
     PROPENSITY,
-) = range(15)
+    NO_STATE,
+    NO_ACTION,
+) = range(17)
 """The kinds of problems that a row can have."""
-PROBLEMS = 15
+PROBLEMS = 17
 SHOWN = 5
 """How many rows of a kind are noted one by one."""
 
@@ -233,9 +236,9 @@ def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int, apart: b
 def wrong_place(frame: Frame, s: int, a: int, following: int) -> int:
     """What is wrong with a row's states and action by themselves, or -1."""
     if s < 0 or s >= (frame.states - 1 if frame.end >= 0 else frame.states):
-        return STATE
+        return STATE if s != MISSING else NO_STATE
     if a < 0 or a >= frame.actions:
-        return ACTION
+        return ACTION if a != MISSING else NO_ACTION
     return NEXT if following < -1 or following >= frame.states else -1
 
 

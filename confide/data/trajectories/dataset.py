@@ -96,7 +96,8 @@ class Dataset:
     number of an episode's first step. folders: those that were named to be read; home: the only file or folder that was, beside
     which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
     labels came from the data. floor: no logged propensity is lower, where they are told. return_range: returns are clipped to it,
-    in people's units, where it is declared. model_named: whether the dynamics were declared, or are the default.
+    in people's units, where it is declared. model_named: whether the dynamics were declared, or are the default. missing: what
+    becomes of missing entries, which are refused by default.
     """
 
     parts: tuple[DataPart, ...]
@@ -116,6 +117,7 @@ class Dataset:
     floor: float | None = None
     return_range: tuple[float, float] | None = None
     model_named: bool = False
+    missing: str | None = None
 
     def with_dynamics(self, model: str) -> Dataset:
         """The same data for `stationary` or `per-step` dynamics."""
@@ -151,6 +153,7 @@ class Dataset:
             "declared_range": list(self.declared),
             "return_range": None if self.return_range is None else list(self.return_range),
             "clip": self.clip,
+            **({} if self.missing is None else {"missing": self.missing}),
             "users": str(self.users),
             "columns": asdict(self.columns),
             "steps_from": self.first_step,

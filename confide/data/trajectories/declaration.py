@@ -64,6 +64,9 @@ class Declaration:
     fixed_length: bool = False
     """Every episode has `horizon` steps, so no end state is added."""
 
+    missing: str | None = None
+    """What becomes of missing entries: `category`, states have one more for them; None refuses them."""
+
     users: str = "one"
     """Several episodes of one person: `one` (refused), `limit` (one is chosen) or `group:K`."""
     sort: bool = False

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 MISSING, UNREADABLE = -1, -2
 """In place of a state or action: nothing was there, or something that has no number."""
 
+MISSING_WAYS = "Give what is missing a public category of its own: --missing category."
+
+BY_CATEGORY = "category"
+"""A rule for missing entries: they are a category of their own."""
+
+CATEGORY = "missing"
+"""The label of what is missing, where that is a category of its own."""
+
 
 class Coding(Protocol):
     """The coding of states or actions: from one or several Arrow columns to numbers below `size`."""
@@ -61,34 +69,49 @@ class Coding(Protocol):
 
 @dataclass(frozen=True)
 class Numbered:
-    """The entries are the numbers 0 .. size-1 themselves."""
+    """The entries are the numbers 0 .. declared-1 themselves; missing: one more stands for what is missing."""
 
-    size: int
+    declared: int
     columns: tuple[str, ...] = ()
     cuts: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    missing: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.declared + self.missing
 
     @property
     def names(self) -> tuple[str, ...]:
         """The numbers as labels."""
-        return tuple(str(number) for number in range(self.size))
+        return (*(str(number) for number in range(self.declared)), *((CATEGORY,) if self.missing else ()))
 
     @property
     def help(self) -> str:
         """The way out for an entry that is none of them, in a sentence."""
-        return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a file of labels (--labels)."
+        return f"They count from 0 to {self.declared - 1:,}: declare more, or list them in a file of labels (--labels)."
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """Whole numbers as they are; whoever counts checks that they are below `size`."""
-        return whole_numbers(columns[0])
+        numbers = whole_numbers(columns[0])
+        if (numbers == MISSING).any():
+            nothing = absent(columns[0])
+            numbers[(numbers == MISSING) & ~nothing] = UNREADABLE
+        if self.missing:
+            numbers[numbers >= self.declared] = UNREADABLE  # the last number is no entry's own
+            numbers[numbers == MISSING] = self.declared
+        return numbers
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """The entries are labels; the position in the public book is the number."""
+    """The entries are labels; the position in the public book is the number. missing: what is missing has the label `missing`,
+    which is added if the book has none."""
 
     labels: tuple[str, ...]
     columns: tuple[str, ...] = ()
     cuts: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if not self.labels or len(set(self.labels)) < len(self.labels):
@@ -99,12 +122,12 @@ class Labelled:
     @property
     def size(self) -> int:
         """How many labels there are."""
-        return len(self.labels)
+        return len(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The labels."""
-        return self.labels
+        return (*self.labels, CATEGORY) if self.missing and CATEGORY not in self.labels else self.labels
 
     @property
     def help(self) -> str:
@@ -113,12 +136,18 @@ class Labelled:
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The position of each entry in the book."""
+        positions = self._positions(columns)
+        if self.missing:
+            positions[positions == MISSING] = self.names.index(CATEGORY)
+        return positions
+
+    def _positions(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         column = columns[0]
         if pa.types.is_dictionary(column.type):
-            inner = self.encode([column.dictionary])
+            inner = self._positions([column.dictionary])
             positions = whole_numbers(column.indices)
             return np.where(positions >= 0, inner[positions], MISSING) if len(inner) else np.full(len(column), MISSING)
         if pa.types.is_floating(column.type):
@@ -137,10 +166,12 @@ class Labelled:
 class Cut:
     """One or several columns of numbers, cut at public edges; an entry equal to an edge belongs to the bin above it.
 
-    With more columns than one a number stands for a combination of bins, the last column's running fastest.
+    With more columns than one a number stands for a combination of bins, the last column's running fastest. missing: every column
+    has one more bin, for what is missing.
     """
 
     edges: tuple[tuple[str, tuple[float, ...]], ...]
+    missing: bool = False
 
     def __post_init__(self) -> None:
         for column, cuts in self.edges:
@@ -163,7 +194,7 @@ class Cut:
     @property
     def size(self) -> int:
         """How many combinations of bins there are."""
-        return int(np.prod([len(cuts) + 1 for _, cuts in self.edges]))
+        return int(np.prod([len(cuts) + 1 + self.missing for _, cuts in self.edges]))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -173,23 +204,27 @@ class Cut:
             bounds = [f"{column} < {cuts[0]:g}"]
             bounds += [f"{low:g} <= {column} < {high:g}" for low, high in pairwise(cuts)]
             bounds.append(f"{column} >= {cuts[-1]:g}")
+            bounds += [f"{column} {CATEGORY}"] if self.missing else []
             names = [f"{name}, {bound}".removeprefix(", ") for name in names for bound in bounds]
         return tuple(names)
 
     @property
     def help(self) -> str:
         """The way out for an entry that is none of them, in a sentence."""
-        return "Fill them in, or drop these episodes."
+        return "Correct them: each must be a number."
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The number of each entry's combination of bins."""
         result = np.zeros(len(columns[0]), dtype=np.int64)
-        absent = np.zeros(len(columns[0]), dtype=np.bool_)
+        incomplete = np.zeros(len(columns[0]), dtype=np.bool_)
         for (_, cuts), column in zip(self.edges, columns, strict=True):
             values = real_numbers(column)
-            result = result * (len(cuts) + 1) + np.searchsorted(cuts, values, side="right")
-            absent |= np.isnan(values)
-        result[absent] = MISSING
+            nothing = np.isnan(values)
+            bins = np.where(nothing, len(cuts) + 1, np.searchsorted(cuts, values, side="right"))
+            result = result * (len(cuts) + 1 + self.missing) + bins
+            incomplete |= nothing
+        if not self.missing:
+            result[incomplete] = MISSING
         return result
 
 
@@ -219,6 +254,16 @@ def whole_numbers(column: pa.Array) -> NDArray[np.int64]:
     result[odd] = UNREADABLE
     result[absent] = MISSING
     return result
+
+
+def absent(column: pa.Array) -> NDArray[np.bool_]:
+    """(n,) whether nothing is in an Arrow column; that is what NaN stands for, too."""
+    import pyarrow as pa
+
+    value = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(value):
+        return np.isnan(real_numbers(column))
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
 
 
 def real_numbers(column: pa.Array) -> NDArray[np.float64]:
@@ -268,7 +313,7 @@ def read_edges(path: str | Path) -> dict[str, Cut]:
         ) from error
 
 
-def coding(kind: str, size: int | None, book: dict[str, Labelled], edges: dict[str, Cut]) -> Coding:
+def coding(kind: str, size: int | None, book: dict[str, Labelled], edges: dict[str, Cut]) -> Numbered | Labelled | Cut:
     """How states or actions are written; a size that is declared beside labels or edges must agree with them."""
     if kind in book and kind in edges:
         raise InvalidInput("labels-and-edges", f"{kind} have both labels and edges. Leave one out.")

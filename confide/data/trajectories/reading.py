@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ... import validation
@@ -16,7 +17,7 @@ from .columns import DeclaredColumns
 from .dataset import GROUP, Dataset, first_step
 from .declaration import Declaration, RewardUnits, bin_edges, label_book
 from .kinds import columns_of, order_kept, text_columns
-from .labels import coding
+from .labels import BY_CATEGORY, MISSING_WAYS, Coding, Cut, Labelled, Numbered, coding
 from .places import DataSource, folders_of, home_of, parts_of
 from .sources import DataPart
 from .text_forms import TextForm
@@ -52,7 +53,7 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
     cut = tuple(name for bins in edges.values() for name in bins.columns)
     parts = _parts(sources, declared.table, declared.form, cut)
     vectors = _vectors(declared, parts[0], action_code.size, (labels.get("states"), edges.get("states")))
-    state_code = coding("states", declared.states, labels, edges) if vectors is None else vectors
+    state_code = _states(declared, labels, edges) if vectors is None else vectors
     spec = Spec(state_code.size, action_code.size, declared.horizon, declared.model or STATIONARY)
     check_memory(spec)
     knowledge = _knowledge(declared, spec, units)
@@ -85,7 +86,14 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
         floor,
         declared.return_range,
         declared.model is not None,
+        declared.missing,
     )
+
+
+def _states(declared: Declaration, labels: dict[str, Labelled], edges: dict[str, Cut]) -> Coding:
+    """How states are written, with a category for what is missing if that is declared."""
+    code: Numbered | Labelled | Cut = coding("states", declared.states, labels, edges)
+    return replace(code, missing=True) if declared.missing == BY_CATEGORY else code
 
 
 def _parts(
@@ -98,6 +106,13 @@ def _parts(
 
 def _vectors(declared: Declaration, part: DataPart, actions: int, coded: tuple[Any, Any]) -> Vectors | None:
     """The state vectors that are declared, if any. part: has all columns. coded: labels and edges of states, which they lack."""
+    if declared.missing is not None:
+        validation.choice("missing", declared.missing, (BY_CATEGORY,), MISSING_WAYS)
+        if declared.state_columns is not None:
+            raise InvalidInput(
+                "missing-in-vectors",
+                "State vectors have no category for what is missing. Fill entries in, or cut the columns at public --edges.",
+            )
     if declared.state_columns is None:
         if declared.norm is not None or declared.intercept:
             raise InvalidInput(

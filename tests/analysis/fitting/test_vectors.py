@@ -156,7 +156,7 @@ SAYS = {
     "long": "scale longer ones down with --clip",
     "chain": "begin in the next state of the row before it. Row 6",
     "next": "Every next state must be made of numbers",
-    "reward": "Every reward must be a number. Row 6",
+    "reward": "none may be missing. Row 6",
     "step": "must go up by one from 0. Row 6",
     "action": "one of the 2 declared. Row 6",
 }

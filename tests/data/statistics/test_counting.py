@@ -189,7 +189,7 @@ FAULTS: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
     ("state", {"state": 3}, {}, "row-state", r"3 declared\. Row 6 "),
     ("negative state", {"state": -1}, {}, "row-state", "Row 6 "),
     ("fractional state", {"state": 0.5}, {}, "row-state", "Row 6 "),
-    ("missing state", {"state": None}, {}, "row-state", "Row 6 "),
+    ("missing state", {"state": None}, {}, "row-state-missing", "Row 6 .*--missing category"),
     ("action", {"action": 2}, {}, "row-action", r"2 declared\. Row 6 "),
     ("next state", {"next_state": 17}, {}, "row-next-state", "3 declared"),
     ("chain", {"next_state": 0}, {}, "row-not-following", "Row 7 "),
