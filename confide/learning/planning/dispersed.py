@@ -23,7 +23,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mdp.ways import PossibleCells
+from ...mdp.possible_cells import PossibleCells
 from ...protocol.releases.release import Array
 from .logged import LoggedModel
 from .rows import TransitionRows

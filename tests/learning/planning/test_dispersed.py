@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from confide.learning.planning.dispersed import _by_rarity
-from confide.mdp.ways import PossibleCells
+from confide.mdp.possible_cells import PossibleCells
 
 
 def one_by_one(model: Any, layer: int, values: Any, filled: Any, picks: Any, drawn: Any) -> Any:
