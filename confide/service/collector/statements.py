@@ -1,18 +1,22 @@
 """The SQL statements for every group of letters, as few as each kind of database allows.
 
-Postgres is a conversation: every statement costs both sides as much as twenty letters, so ids go as one array, and all that is
-written goes in one statement. It must be three, not two: what is known of ids is asked after the lock is held, or what another
-collector wrote meanwhile would not be seen. SQLite is a library, to which a statement more costs little.
+Postgres is a conversation, in which every turn costs both sides as much as twenty letters: so ids go as one array, all that is
+written goes in one statement, and there are two turns: begin, lock and look; write and commit. Statements of a turn go together and
+are answered together, but run one after the other, each with a snapshot of its own: what is known of ids is asked once the lock is
+held, or what another collector wrote meanwhile would not be seen. SQLite is a library, to which a statement more costs little.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from .schema import ids, sums, tally
+
+if TYPE_CHECKING:
+    import psycopg
 
 POSTGRES = "postgresql"
 
@@ -21,6 +25,7 @@ _MOVED = update(tally).values(
     round=bindparam("to_round"), people=bindparam("to_people"), version=bindparam("to_version")
 )
 _KNOWN = select(ids.c.id).where(ids.c.id.in_(bindparam("numbers", expanding=True)))
+_LOCKED_ROW = "SELECT round, people, version FROM tally FOR UPDATE"
 _KNOWN_OF_ARRAY = "SELECT id FROM ids WHERE id = ANY(%s)"
 _COUNTED = insert(ids)
 _ADDED = (
@@ -53,22 +58,32 @@ class AddedSum(NamedTuple):
     total: bytes
 
 
-def known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
-    """The ids that were counted before."""
+def locked(connection: Connection, numbers: Sequence[bytes]) -> tuple[tuple[int, int, int], list[bytes]]:
+    """Where counting stands (round, people, version), locked until the transaction ends; and which ids were counted before."""
     if connection.dialect.name == POSTGRES:
-        rows = connection.exec_driver_sql(_KNOWN_OF_ARRAY, (list(numbers),))
-    else:
-        rows = connection.execute(_KNOWN, {"numbers": list(numbers)})
-    return [bytes(number) for number in rows.scalars()]
+        talking = _conversation(connection)
+        with talking.pipeline():
+            standing = talking.execute(_LOCKED_ROW)
+            rows = talking.execute(_KNOWN_OF_ARRAY, (list(numbers),))
+        return _standing(standing.fetchone()), [bytes(number) for (number,) in rows.fetchall()]
+    row = connection.execute(LOCKED).one()
+    return _standing(row), [
+        bytes(number) for number in connection.execute(_KNOWN, {"numbers": list(numbers)}).scalars()
+    ]
 
 
 def write(
     connection: Connection, added: Sequence[AddedSum], counted: Sequence[tuple[bytes, int]], moved: tuple[int, int, int]
 ) -> None:
-    """Write sums as they are now, ids with the rounds they were counted in, and where counting stands: round, people, version."""
+    """Write sums as they are now, ids with the rounds they were counted in, and where counting stands: round, people, version.
+
+    Nothing may be written after it in the same transaction: on Postgres it is committed when this returns."""
     if connection.dialect.name == POSTGRES:
         columns = [list(column) for rows in (added, counted) for column in zip(*rows, strict=True)]
-        connection.exec_driver_sql(_TOGETHER, (*columns, *moved))
+        talking = _conversation(connection)
+        with talking.pipeline():
+            talking.execute(_TOGETHER, (*columns, *moved))
+            talking.commit()
         return
     for row_added in added:
         row = dict(zip(("of_round", "of_followed", "of_shard", "to_total"), row_added, strict=True))
@@ -76,3 +91,14 @@ def write(
             connection.execute(insert(sums).values(row_added._asdict()))
     connection.execute(_COUNTED, [{"id": number, "round": of} for number, of in counted])
     connection.execute(_MOVED, dict(zip(("to_round", "to_people", "to_version"), moved, strict=True)))
+
+
+def _conversation(connection: Connection) -> psycopg.Connection[tuple[Any, ...]]:
+    """Postgres' own connection, inside the same transaction."""
+    return cast("psycopg.Connection[tuple[Any, ...]]", connection.connection.driver_connection)
+
+
+def _standing(row: Sequence[Any] | None) -> tuple[int, int, int]:
+    assert row is not None
+    number, people, version = row
+    return int(number), int(people), int(version)

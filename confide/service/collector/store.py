@@ -160,8 +160,9 @@ class CollectorStore:
     def _counted(
         self, connection: Connection, arrivals: Sequence[Arrival]
     ) -> tuple[list[str], tuple[Tally, dict[int, Sum]]]:
-        current, totals = self._tally(connection)
-        known = set(statements.known(connection, [arrival.id for arrival in arrivals]))
+        standing, before = statements.locked(connection, [arrival.id for arrival in arrivals])
+        current, known = Tally(*standing), set(before)
+        totals = self._totals(connection, current)
         outcomes, fresh = [], []
         for arrival in arrivals:
             repeated = arrival.id in known
@@ -199,14 +200,13 @@ class CollectorStore:
             totals[followed] = total
             yield AddedSum(number, followed, self._shard, total.to_bytes())
 
-    def _tally(self, connection: Connection) -> tuple[Tally, dict[int, Sum]]:
-        """The tally, locked, and what this process has added to the open round: from memory, if it is there."""
-        current = Tally(*connection.execute(statements.LOCKED).one())
+    def _totals(self, connection: Connection, current: Tally) -> dict[int, Sum]:
+        """What this process has added to the open round, whose tally is locked: from memory, if it is there."""
         if self._held is not None and self._held[0].round == current.round:
-            return current, dict(self._held[1])
+            return dict(self._held[1])
         own = (sums.c.round == current.round) & (sums.c.shard == self._shard)
         rows = connection.execute(select(sums.c.followed, sums.c.total).where(own)).all()
-        return current, {followed: Sum.from_bytes(bytes(raw), self.contract.design) for followed, raw in rows}
+        return {followed: Sum.from_bytes(bytes(raw), self.contract.design) for followed, raw in rows}
 
     def tally(self) -> Tally:
         """The round that is counted into, and everybody so far."""
@@ -381,9 +381,11 @@ class CollectorStore:
         return int.from_bytes(self._value("published") or b"")
 
     def _keep_value(self, name: str, value: bytes) -> None:
-        with self.writing() as connection:
-            connection.execute(delete(service).where(service.c.name == name))
+        with contextlib.suppress(IntegrityError), self.writing() as connection:  # another collector may be first
             connection.execute(insert(service).values(name=name, value=value))
+            return
+        with self.writing() as connection:
+            connection.execute(update(service).where(service.c.name == name).values(value=value))
 
     def _value(self, name: str) -> bytes | None:
         with self._engine.begin() as connection:
