@@ -65,20 +65,20 @@ def test_a_percentile_bootstrap_would_be_noticed() -> None:
 
 def moderated(*groups: np.ndarray) -> tuple[float, float]:
     """Variance of the sum of the means of relative deviations, and degrees of freedom, written out with the constants of the
-    page: three seeds of deviation 0.4."""
+    page: six seeds of deviation 0.4."""
     parts = [
-        (3 * 0.16 + (len(group) - 1) * (group / group.mean()).var(ddof=1)) / (len(group) + 2) / len(group)
+        (6 * 0.16 + (len(group) - 1) * (group / group.mean()).var(ddof=1)) / (len(group) + 5) / len(group)
         for group in groups
     ]
-    free = sum(parts) ** 2 / sum(part**2 / (len(group) + 2) for part, group in zip(parts, groups, strict=True))
+    free = sum(parts) ** 2 / sum(part**2 / (len(group) + 5) for part, group in zip(parts, groups, strict=True))
     return sum(parts), free
 
 
 def test_the_mean_has_students_interval_below_and_that_of_its_reciprocal_above() -> None:
     values = np.array([2.0, 3.0, 4.0, 3.0])
     variance, free = moderated(values)
-    assert (variance, free) == (pytest.approx((0.48 + 3 * (2 / 27)) / 6 / 4), pytest.approx(6.0)), "by hand"
-    error = t.ppf(0.975, free) * math.sqrt(variance)
+    assert (variance, free) == (pytest.approx((0.96 + 3 * (2 / 27)) / 9 / 4), pytest.approx(9.0)), "by hand"
+    error = t.ppf(0.985, free) * math.sqrt(variance)
     assert mean_interval(values) == pytest.approx((3.0, 3 * (1 - error), 3 / (1 - error)))
     assert mean_interval(np.array([1.0, 1.0, 16.0])) == SeedInterval(6.0), "of which seeds do not tell the size"
 
@@ -86,7 +86,7 @@ def test_the_mean_has_students_interval_below_and_that_of_its_reciprocal_above()
 def test_seeds_that_happen_to_be_equal_have_a_width_that_fades() -> None:
     widths = [mean_interval(np.full(count, 7.0)).high for count in (2, 3, 5, 10, 20, 1000)]
     assert widths == sorted(widths, reverse=True)  # type: ignore[type-var]
-    assert widths[1] == pytest.approx(7 / (1 - t.ppf(0.975, 5) * math.sqrt(0.48 / 5 / 3))) and widths[-1] < 7.02  # type: ignore[operator]
+    assert widths[1] == pytest.approx(7 / (1 - t.ppf(0.985, 8) * math.sqrt(0.96 / 8 / 3))) and widths[-1] < 7.02  # type: ignore[operator]
 
 
 def test_a_mean_without_logarithm_has_students_interval() -> None:
@@ -100,7 +100,7 @@ def test_the_ratio_has_welchs_interval_with_moderated_variances() -> None:
     one, other = np.array([0.8, 1.0, 1.2, 1.0]), np.array([0.9, 1.2, 0.9])
     found = ratio_interval(one, other)
     variance, free = moderated(one, other)
-    error = t.ppf(0.975, free) * math.sqrt(variance)
+    error = t.ppf(0.985, free) * math.sqrt(variance)
     assert found == pytest.approx((1.0, 1 - error, 1 / (1 - error)))
     swapped, scaled = ratio_interval(other, one), ratio_interval(7 * one, other)
     assert (swapped.low, swapped.high) == pytest.approx((1 / found.high, 1 / found.low))  # type: ignore[operator]

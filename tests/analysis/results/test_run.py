@@ -101,9 +101,9 @@ def test_the_interval_is_that_of_the_mean_and_always_the_same() -> None:
     summary = example_run(400, 1, regret=final).summary()
     assert summary == example_run(400, 1, regret=final).summary()
     assert summary["mean"] == pytest.approx(final.mean())
-    # Twice 1.966 standard errors wide, with a prior of three seeds of deviation 0.4; by a little more above than below.
-    deviation = math.sqrt((399 * (final / final.mean()).var() + 3 * 0.4**2) / 402) * final.mean()
-    assert summary["high"] - summary["low"] == pytest.approx(2 * 1.966 * deviation / 20, rel=0.01)
+    # Twice 2.178 standard errors wide, with a prior of six seeds of deviation 0.4; by a little more above than below.
+    deviation = math.sqrt((399 * (final / final.mean()).var() + 6 * 0.4**2) / 405) * final.mean()
+    assert summary["high"] - summary["low"] == pytest.approx(2 * 2.178 * deviation / 20, rel=0.01)
     assert summary["low"] < summary["mean"] < summary["high"]
 
 
