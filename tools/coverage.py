@@ -2,7 +2,8 @@
 
 Every row is one kind of log with few or many people, pooled over random worlds, each with several fits by the very
 functions that `confide fit` calls, with secure noise. Policies are scored as they are run: people go on with their true
-practice wherever the policy says "as now". Goals: intervals that state 95 % hold in 93 % of the fits or more, none is without
+practice wherever the policy says "current practice". Goals: intervals that state 95 % hold in 93 % of the fits or more,
+none is without
 width, and a gain called sure is none in less than 2.5 % of the fits. Logs with many states, of 30,000 people, have a quarter as
 many fits. In named worlds, of which there are 20 fits each, no policy may be worse than the stated lower bound; there the shares
 are shown, and too few to be judged.

@@ -78,7 +78,7 @@ class WorldFamily:
     """What an adoption of a policy (H, S, A+1) gains, where that can be computed."""
 
     def records(self, people: int, rng: np.random.Generator) -> dict[str, Any]:
-        """The log of people who go on as now."""
+        """The log of people who follow current practice."""
         here, columns = self.begin(people, rng), []
         for h in range(self.horizon):
             chances = self.practice(here)

@@ -70,7 +70,7 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
             f"{world.address} has {world.spec.states} states and {world.spec.actions} actions. The policy has {states} "
             f"and {actions}. Choose another world.",
         )
-    if table.as_now is not None:
+    if table.unchanged is not None:
         table = _with_people(world, table)
     scale = world.scale
     value = scale.to_people(policy_value(world.model, table), horizon)
@@ -86,7 +86,7 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
 
 
 def _with_people(world: Any, table: Any) -> Any:
-    """The policy completed by the world's current practice where people go on as now; else what a machine would play."""
+    """The policy completed by the world's current practice where people follow current practice; else what a machine would play."""
     from ..lab.simulation.offline import PRACTICES, practice_of
 
     if world.address.partition("?")[0] in PRACTICES:

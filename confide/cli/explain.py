@@ -79,7 +79,7 @@ def show_tree(grown: Tree, unit: str) -> None:
     table(("if", "do", "of steps"), rows)
     click.echo(
         f"By the release's model this tree loses {plain_number(max(grown.loss, 0.0))} {unit} beside the policy; it does the same "
-        f"in {grown.agrees:.0%} of steps. It is no guideline before somebody has judged it."
+        f"in {grown.agrees:.0%} of steps. It is no guideline before an expert has judged it."
     )
 
 

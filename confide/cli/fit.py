@@ -194,7 +194,7 @@ def _show_fit(result: Fit, folder: str) -> None:
     share, few = result.config.get("judge"), result.users < FEWEST_PEOPLE
     judges = f"; {share:.0%} judge, and are not counted" if share else ""
     if not share and few and not result.findings.get("linear"):
-        judges = f"; nobody judges: fewer than {FEWEST_PEOPLE:,}"
+        judges = f"; no users judge: fewer than {FEWEST_PEOPLE:,}"
     click.echo(f"learned from {result.users:,} {plural(noun(guarantee))}{judges}")
     click.echo(str(result.certificate))
     note(f"saved in {folder}")

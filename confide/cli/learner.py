@@ -152,7 +152,8 @@ def resting_lines(findings: dict[str, Any]) -> list[str]:
 
 
 def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str]:
-    """Lines about how far the data goes: what stays as now, what stands out, how many people it would take, and what runs alone."""
+    """Lines about how far the data goes: what stays unchanged, what stands out, how many people it would take, and "
+    "what runs alone."""
     coverage, needed, alone, lines = findings.get("coverage"), findings.get("needed"), findings.get("alone"), []
     if coverage is not None:
         lines.append(f"{coverage['kept']:.0%} of steps unchanged; {coverage['pairs']:.0%} of pairs exceed the noise")

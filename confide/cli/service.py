@@ -533,7 +533,7 @@ def check(where: str, database: str | None, witness: str | None, as_json: bool) 
     if database is not None:
         raise InvalidInput(
             "database-with-url",
-            "--database goes with a FOLDER. Leave it out: a running service is asked over the network.",
+            "--database goes with a FOLDER. Leave it out: a running service is queried over the network.",
         )
     _show(check_url(where, witness), as_json)
 

@@ -7,12 +7,12 @@ from ..loading import on_first_use
 if TYPE_CHECKING:
     from .features import MixtureFeatures
     from .model import PER_STEP, STATIONARY, Model, Spec
-    from .policy import AS_NOW, Policy
+    from .policy import CURRENT_PRACTICE, Policy
 
-__all__ = ["AS_NOW", "PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]
+__all__ = ["CURRENT_PRACTICE", "PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]
 
 _HOMES = {
-    "AS_NOW": "policy",
+    "CURRENT_PRACTICE": "policy",
     "MixtureFeatures": "features",
     "Model": "model",
     "PER_STEP": "model",

@@ -1,8 +1,8 @@
 """A partial adoption of a policy, the score by which one episode judges it, and a test of the table behind it.
 
-Follow the advice in a share alpha of the decisions, else go on as now: pi_alpha = (1 - alpha) b + alpha pi. With kept (H, S) the
-chance that pi goes on as now, taken (H, S, A) the chance of its own actions, b the chance with which practice took the action
-that it took (logged, or estimated),
+Follow the advice in a share alpha of the decisions, else follow current practice: pi_alpha = (1 - alpha) b + alpha pi. With
+kept (H, S) the chance that pi follows current practice, taken (H, S, A) the chance of its own actions, b the chance with which
+practice took the action that it took (logged, or estimated),
 
     q_h = 1 - alpha + alpha (kept + taken(a)/b),        W_h = q_0 ... q_h,
     U_h = (1 - alpha + alpha kept) Q_h(s, a) + alpha sum_a' taken(a') Q_h(s, a'),

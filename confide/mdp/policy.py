@@ -23,29 +23,29 @@ CHANCES = 0
 ACTION_TYPES = {1: "<u1", 2: "<u2", 4: "<u4"}
 """The form of a policy that always takes one action is the number of bytes of an action."""
 
-AS_NOW = "as now"
+CURRENT_PRACTICE = "current practice"
 """What a policy says where people should go on as they do now."""
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """probabilities: (H, S, A), rows sum to one. as_now: (H, S), where people go on as now; None if nowhere.
+    """probabilities: (H, S, A), rows sum to one. unchanged: (H, S), where people follow current practice; None if nowhere.
 
     There a row says what a machine would play in people's stead, as far as that is known; a row of zeros if it is not.
     """
 
     probabilities: NDArray[np.float64]
-    as_now: NDArray[np.bool_] | None = None
+    unchanged: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         table = validation.array("policy", self.probabilities, (None, None, None))
-        if self.as_now is not None:
-            now = np.asarray(self.as_now)
+        if self.unchanged is not None:
+            now = np.asarray(self.unchanged)
             if now.dtype != np.bool_ or now.shape != table.shape[:2]:
                 raise validation.refusal(
-                    "as-now-form", "as_now", f"true or false, of shape {table.shape[:2]}", now.shape
+                    "current-practice-form", "unchanged", f"true or false, of shape {table.shape[:2]}", now.shape
                 )
-            object.__setattr__(self, "as_now", now)
+            object.__setattr__(self, "unchanged", now)
             untold = now & (table == 0).all(axis=-1)
             checked = validation.probabilities("policy", np.where(untold[..., None], 1 / table.shape[-1], table))
             table = np.where(untold[..., None], 0.0, checked)
@@ -66,33 +66,33 @@ class Policy:
 
     @property
     def actions(self) -> NDArray[np.int64]:
-        """The most likely action for each step and state, (H, S); -1 where people go on as now."""
+        """The most likely action for each step and state, (H, S); -1 where people follow current practice."""
         best = np.asarray(self.probabilities.argmax(axis=-1))
-        return best if self.as_now is None else np.where(self.as_now, -1, best)
+        return best if self.unchanged is None else np.where(self.unchanged, -1, best)
 
     @property
     def complete(self) -> bool:
-        """Whether every row has probabilities of actions, so that a machine can follow it: none says `AS_NOW`."""
-        return self.as_now is None or bool((self.probabilities[self.as_now].sum(axis=-1) > 0).all())
+        """Whether every row has probabilities of actions, so that a machine can follow it: none says `CURRENT_PRACTICE`."""
+        return self.unchanged is None or bool((self.probabilities[self.unchanged].sum(axis=-1) > 0).all())
 
     def followed_by(self, practice: NDArray[np.float64]) -> Policy:
-        """The policy with people's known practice (H, S, A) filled in where it says that they go on as now."""
-        if self.as_now is None:
+        """The policy with people's known practice (H, S, A) filled in where it says that they follow current practice."""
+        if self.unchanged is None:
             return self
-        return Policy(np.where(self.as_now[..., None], practice, self.probabilities))
+        return Policy(np.where(self.unchanged[..., None], practice, self.probabilities))
 
     def act(self, step: int, state: ArrayLike, rng: np.random.Generator | None = None) -> int | str:
-        """An action for one person: drawn with `rng`, or the most likely one without it; or `AS_NOW`."""
+        """An action for one person: drawn with `rng`, or the most likely one without it; or `CURRENT_PRACTICE`."""
         horizon, states, actions = self.probabilities.shape
         step = validation.integer("step", step, 0, horizon - 1)
         number = validation.integer("state", state, 0, states - 1)
-        if self.as_now is not None and self.as_now[step, number]:
-            return AS_NOW
+        if self.unchanged is not None and self.unchanged[step, number]:
+            return CURRENT_PRACTICE
         row = self.probabilities[step, number]
         return int(row.argmax()) if rng is None else int(rng.choice(actions, p=row))
 
     def chosen(self, steps: NDArray[np.int64], states: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.int64]:
-        """(n,) the most likely action of each step and state; -1 where people go on as now."""
+        """(n,) the most likely action of each step and state; -1 where people follow current practice."""
         return np.asarray(self.actions[steps, states.astype(np.int64, copy=False)])
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:

@@ -103,7 +103,7 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
 
             arguments["crowds"] = tuple(ShuffledCrowd(*pair) for pair in arguments["crowds"])
             if arguments.get("apart", True) is not True:
-                raise ValueError("its crowds are apart, or that is not said")
+                raise ValueError("its batches are apart, or that is not said")
         if "honest" in arguments:
             arguments["honest"] = tuple(arguments["honest"])
         module, name = _CLASSES[kind]

@@ -66,7 +66,9 @@ class Promise:
     def __str__(self) -> str:
         """The true guarantee in words."""
         hidden = self.true.private or self.nominal is None
-        return str(self.true) if hidden else f"{self.true}: some two people are told apart for sure, delta is 1"
+        return (
+            str(self.true) if hidden else f"{self.true}: some two users can be distinguished with certainty, delta is 1"
+        )
 
 
 @dataclass(frozen=True)

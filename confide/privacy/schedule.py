@@ -212,5 +212,5 @@ class Schedule:
             return (
                 f"batches of {self.burn_in:,} people or {self.parameter:g} of all so far ({self.releases:,} releases)"
             )
-        between = " with scouts between" if self.kind == SCOUTING else ""
+        between = " with exploration users between" if self.kind == SCOUTING else ""
         return f"growth by {self.parameter:g}{between} ({self.releases:,} releases)"

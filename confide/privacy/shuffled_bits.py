@@ -80,7 +80,7 @@ def smallest_crowd(bit_epsilon: float, changed: int, epsilon: float, delta: floa
         if people > MOST_PEOPLE:
             raise InvalidInput(
                 "crowd-too-large",
-                f"No crowd of up to {MOST_PEOPLE:g} people is enough. Ask for a larger epsilon or delta.",
+                f"No batch of up to {MOST_PEOPLE:g} people is enough. Ask for a larger epsilon or delta.",
             )
         return shuffled_loss((ShuffledCrowd(flip, people),), changed).delta(epsilon) <= delta
 

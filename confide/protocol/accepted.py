@@ -137,7 +137,7 @@ def require_accepted(design: Design) -> Design:
     known = rows()
     if row not in known:
         able = sorted({each.mechanism for each in known if (each.kind, each.trust) == (row.kind, row.trust)})
-        instead = f"It takes {', '.join(able)}" if able else "Nothing answers such questions there"
+        instead = f"It takes {', '.join(able)}" if able else "No mechanism releases such statistics there"
         raise InvalidInput(
             "combination-not-accepted", f"{_said(row)} is not in the table of what is accepted. {instead}."
         )

@@ -84,7 +84,7 @@ class Request:
         """The counts that the question is about; refused where it is about something else."""
         if self.question.counted is None:
             raise InvalidInput(
-                "kind-not-counts", f"Questions about {self.question.kind} are not estimated as counts. Ask for counts."
+                "kind-not-counts", f"Statistics about {self.question.kind} are not estimated as counts. Ask for counts."
             )
         return self.question.counted
 
@@ -325,7 +325,7 @@ def check_noise(design: Design, mechanism: NoiseMechanism) -> None:
     if mechanism.categories != question.categories:
         raise InvalidInput(
             "mechanism-categories",
-            "The mechanism is for another number of categories than the question has. Make it again.",
+            "The mechanism is for another number of categories than the statistic has. Make it again.",
         )
     if mechanism.first is not None and mechanism.first != question.before_transitions:
         raise InvalidInput(
@@ -337,7 +337,7 @@ def check_noise(design: Design, mechanism: NoiseMechanism) -> None:
     if parts < 0.5 or abs(parts - round(parts)) > 1e-9 * parts:
         raise InvalidInput(
             "grid-does-not-divide",
-            f"A grid of {mechanism.grid:g} does not divide the counts of the question. Make it finer.",
+            f"A grid of {mechanism.grid:g} does not divide the counts of the statistic. Make it finer.",
         )
 
 
@@ -350,7 +350,7 @@ def make(request: Request) -> Design:
     if request.promise.private and design.participation != request.participation:
         raise InvalidInput(
             "participation-not-priced",
-            f"Under trust {design.trust!r} questions about {request.question.kind} are priced for users who take part "
+            f"Under trust {design.trust!r} statistics about {request.question.kind} are priced for users who take part "
             f"{design.participation}, not {request.participation}. Leave out --returns.",
         )
     return design
@@ -380,6 +380,6 @@ def _maker(kind: str, name: str) -> DesignMaker:
         able = sorted({*own, *trusts_with(kind)})
         raise InvalidInput(
             "kind-not-for-trust",
-            f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.",
+            f"Statistics about {kind} are not released under trust {name!r}. Choose {', '.join(able)}.",
         )
     return maker

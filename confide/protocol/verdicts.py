@@ -372,11 +372,11 @@ READING = """How to read a row.
 - *claims*: what the paper says its noise gives. *True epsilon or rho*: what it gives at the claimed delta, and how many
   times the claim that is. *True delta*: what it gives at the claimed epsilon.
 - *unsound*: the claim is false. *loose*: true, with more noise than it takes. *sound*: true, with the least noise that
-  makes it true on the paper's question.
+  makes it true on the paper's statistic.
 - *printed / needed noise*: below 1 the noise is too small by that factor. *Printed / true radius*: below 1 the error
   radius is too small for the noise by that factor; empty where the printed one holds.
 - *noise*: as printed; as raised, if need be, until the claim is true (`sound`); ours (`tight`), the least that we know,
-  on the question that needs least. Epsilon a bit shrinks as noise grows.
+  on the statistic that needs least. Epsilon a bit shrinks as noise grows.
 
 - *Theorem 6* of shuffled-obi: consecutive releases differ by exactly one report, so all of them together show every report, and
   keep what its device keeps by itself. The proof takes the guarantee of one release for that of all. `sound` is then the noise

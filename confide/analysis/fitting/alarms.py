@@ -45,8 +45,7 @@ MEANING = {
 """What each alarm says, in words."""
 
 ANOTHER = (
-    "those who judge were asked about another policy, or about none, so nothing is called better by them; fit again to have this "
-    "one judged"
+    "the judging users scored another policy, or none, so they call nothing better; fit again to have this one judged"
 )
 """Of a policy that was learned again from a release, with other choices."""
 

@@ -39,7 +39,8 @@ class FitChoices:
     judge: which share of the people judges the policy apart; `none`, or `auto` for 30 % of 2,000 people or more. unconfounded:
     declared of a single step, where no test can see it: nothing but the recorded state decided about actions. scale: times the
     learner's pessimism.
-    alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
+    alone: keep what a machine would play where people follow current practice. ledger: where the account lies, if not
+    beside the data; budget:
     sets it if it has none. out: a folder for what may be published; replace: what is there. fit_file: the sections of one, as
     they are. options: of the learner's own.
     """
@@ -99,7 +100,7 @@ def options(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
         if name == "calibration":
             raise InvalidInput(
                 "option-calibration",
-                "What is asked depends on the calibration, so it is a choice of the fit's: --calibration.",
+                "The statistics depend on the calibration, so it is a choice of the fit's: --calibration.",
             )
         if known is not None and name not in known:
             raise InvalidInput(

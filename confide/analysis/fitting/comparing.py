@@ -16,7 +16,7 @@ from ...errors import FormatError, InvalidInput
 from ...learning.learners.apvi import Apvi
 from ...learning.planning.ope import Evidence, worth
 from ...learning.planning.propensities import weighed_worth
-from ...mdp import AS_NOW, Policy
+from ...mdp import CURRENT_PRACTICE, Policy
 from ...mdp.knowledge import read_table
 from ...protocol.releases import CountRelease
 from ...validation import Json
@@ -206,7 +206,7 @@ def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
         policy = _named(str(policy), fit)
     if policy is None:
         return table
-    now, probabilities = getattr(policy, "as_now", None), getattr(policy, "probabilities", None)
+    now, probabilities = getattr(policy, "unchanged", None), getattr(policy, "probabilities", None)
     choices = as_policy(policy, knowledge).probabilities if probabilities is None else probabilities
     if choices.shape != (spec.horizon, states, spec.actions):
         raise validation.wrong_shape("policy", (spec.horizon, states, spec.actions), choices.shape)
@@ -243,7 +243,7 @@ def _named(word: str, fit: Fit) -> Any:
 
 def read_policy(path: str | Path, fit: Fit) -> Policy:
     """A policy from a CSV file: `state` and `action`, as labels or numbers, and if they differ `step` (from 0) and
-    `probability`. What it does not list goes on as now, and so does what it lists as `as now`.
+    `probability`. What it does not list follows current practice, and so does what it lists as `current practice`.
     """
     knowledge = fit.knowledge
     spec = knowledge.spec
@@ -262,7 +262,7 @@ def read_policy(path: str | Path, fit: Fit) -> Policy:
             state = states[entries["state"]]
             step = entries.get("step", "")
             where = slice(None) if not step else int(step)
-            if entries["action"] == AS_NOW:
+            if entries["action"] == CURRENT_PRACTICE:
                 now[where, state] = True
             else:
                 table[where, state, actions[entries["action"]]] += float(entries.get("probability") or 1.0)

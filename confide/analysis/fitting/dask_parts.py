@@ -113,7 +113,7 @@ class LoggedElsewhere:
             if now != digest:
                 raise PrivacyError(
                     "dask-worker-lost",
-                    "A worker was lost and its part is no longer what it was. Nothing more is answered.",
+                    "A worker was lost and its part is no longer what it was. No further statistics are computed.",
                 )
             yield result
 

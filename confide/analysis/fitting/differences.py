@@ -1,7 +1,8 @@
 """Explains a policy: where it leaves current practice, what each difference is worth, and on how much data that rests.
 
 All of it is computed from the release, so it costs nothing. A difference is one state and action, with the steps at which the
-policy takes it. What it is worth is judged by itself: everybody goes on as now, but for this. Which differences matter most is
+policy takes it. What it is worth is judged by itself: everybody follows current practice, but for this. Which differences
+matter most is
 said by the half of the release that chose, and what they are worth by the half that judges.
 """
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...learning.planning.ope import policy_values, worth
-from ...mdp import AS_NOW
+from ...mdp import CURRENT_PRACTICE
 from ...validation import Json
 from ..results.fit import Fit
 from .comparing import evidence_of
@@ -98,7 +98,7 @@ def tree(fit: Fit, leaves: int) -> Tree:
     units = Units.of(fit.config)
     lost = (units.high - units.low) * (worth(model, extended) - worth(model, table))
     same = (visited * (extended * table)[:, :states].sum(axis=-1)).sum() / max(float(visited.sum()), 1e-300)
-    return Tree(tuple(grown), (AS_NOW, *map(str, fit.actions)), float(lost), float(same))
+    return Tree(tuple(grown), (CURRENT_PRACTICE, *map(str, fit.actions)), float(lost), float(same))
 
 
 def conditions(fit: Fit, cost: NDArray[np.float64]) -> list[Condition]:

@@ -136,8 +136,9 @@ def findings(
     """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. on_judged: called with
     the judgement as soon as it is there, since all that follows takes longer.
 
-    value, with `low` and `high`: what it is worth if people go on as now where it says so. lower: what that surely is.
-    alone: the same for the table by itself, run by a machine that plays estimated shares where people would go on as now.
+    value, with `low` and `high`: what it is worth if people follow current practice where it says so. lower: what that surely is.
+    alone: the same for the table by itself, run by a machine that plays estimated shares where people would follow current
+    practice.
     practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`);
     needed_to_be_sure: by how many people, if not. Each interval alone holds with `confidence`. differences: where the
     policy leaves current practice, by numbers of states and actions.

@@ -408,7 +408,8 @@ def fit(
     with what probability the release's error radii may be wrong.
     judge: which share of the people is not counted, and judges apart: `auto`, 30 % of 2,000 people or more, or `none`.
     calibration: `tight`, or DP-APVI and DP-VAPVI as printed (`paper`) or with noise that keeps their claim (`sound`). scale: times
-    the learner's pessimism. alone: keep what a machine would play where people go on as now, even if nobody can tell what that is
+    the learner's pessimism. alone: keep what a machine would play where people follow current practice, even if nobody can
+    tell what that is
     worth. fit_file: the fit file's sections,
     kept as they are. All others are the learner's own. The noise must be secure. progress,
     stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:

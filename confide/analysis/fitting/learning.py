@@ -90,7 +90,7 @@ def make_learner(
 
 
 def nothing_learned(knowledge: Knowledge, users: int) -> LearningResult:
-    """The result before anything is learned: go on as now, worth nothing for sure."""
+    """The result before anything is learned: follow current practice, worth nothing for sure."""
     states, horizon = knowledge.states, knowledge.spec.horizon
     alike = knowledge.allowed[:states] / knowledge.allowed[:states].sum(axis=1, keepdims=True)
     policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)), np.ones((horizon, states), dtype=np.bool_))
@@ -128,9 +128,9 @@ def learning_result(
 
 
 def as_run(learned: Learned, states: int, withheld: bool) -> Policy:
-    """The policy for the declared states, with current practice as what it is: go on as now.
+    """The policy for the declared states, with current practice as what it is: follow current practice.
 
-    withheld: where people go on as now the table is left empty, because what it would be worth without them, run by a
+    withheld: where people follow current practice the table is left empty, because what it would be worth without them, run by a
     machine that plays estimated shares of their actions, is not known.
     """
     table, stays = learned.policy[:, :states], getattr(learned, "kept", None)

@@ -186,7 +186,8 @@ class LinearPlan:
         if isinstance(features, BlockFeatures):
             if counted.stored is None:
                 raise InvalidInput(
-                    "steps-not-kept", "These people's steps were not kept, so they cannot be asked. Count them again."
+                    "steps-not-kept",
+                    "These people's steps were not kept, so no further statistics can be computed. Count them again.",
                 )
             return counted.stored.logged(features, self.split)
         if not isinstance(features, LinearFeatures):
@@ -221,7 +222,7 @@ class LinearPlan:
         """The certificate of the promise to every person in the data."""
         conditions = [*assumptions(self.data), self.learner.features.assumption]
         if self.split:
-            conditions.append("two halves of the people, drawn at random, answer different questions")
+            conditions.append("two halves of the users, drawn at random, give different statistics")
         if not self.promise.private:
             return self.design.certificate(noise)
         about = ["Gram sums", RELEASED[RETURNS]][: len(self.acts)]

@@ -55,7 +55,7 @@ def read_releases(learner: Vapvi, horizon: int, stored: dict[str, bytes]) -> dic
     if len(answers) != len(form.questions):
         raise InvalidInput(
             "release-incomplete",
-            "This folder does not hold all answers of its learner, so nothing can be learned. Fit again.",
+            "This folder does not hold all statistics of its learner, so nothing can be learned. Fit again.",
         )
     return {**answers, **({WORTH: worth_from_bytes(stored[WORTH])} if WORTH in stored else {})}
 
@@ -111,7 +111,7 @@ def _findings(
         **summary,
         **policy_value,
         "lower": policy_value["low"],
-        # Nothing in it is to go on as now, so it is worth the same without people.
+        # Nothing in it is to follow current practice, so it is worth the same without people.
         "alone": {**policy_value, "vacuous": False},
         "practice": in_units(practice(worth, horizon)),
         "gain": {**in_units(more, difference=True), "sure": more.sure()},

@@ -64,8 +64,8 @@ PREVIOUS = "previous"
 RELEASED = {
     COUNTS: "counts",
     STARTS: "first states",
-    RETURNS: "what people earned",
-    WEIGHED: "what people earned, weighed by propensities",
+    RETURNS: "returns",
+    WEIGHED: "returns, weighted by propensities",
     VISITED: "how often each pair was counted",
     PREVIOUS: "actions by the action before",
 }
@@ -336,7 +336,7 @@ def centre_of(level: float | None, data: Dataset) -> float:
     if data.knowledge.rewards is not None:
         raise InvalidInput(
             "reward-centre-known-rewards",
-            "Known rewards are not asked for, so they have no centre. Leave --reward-centre out.",
+            "Known rewards are not queried, so they have no centre. Leave --reward-centre out.",
         )
     low, high = data.reward_range
     inside = validation.between(

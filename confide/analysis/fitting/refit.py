@@ -31,7 +31,7 @@ def releases_of(fit: Fit) -> dict[str, Any]:
     if is_linear(fit.releases):
         raise InvalidInput(
             "release-of-linear-learner",
-            "This release answers a linear learner's own questions about its own values, so no other policy can be "
+            "This release holds a linear learner's own statistics about its own values, so no other policy can be "
             "judged or learned from it. Fit again, with apvi or about that policy.",
         )
     return together_read(
@@ -102,14 +102,15 @@ def _again(
     if chosen != name:
         raise InvalidInput(
             "release-of-another-learner",
-            f"This release answers {name}'s own questions about its own values, which another learner would not have "
-            "asked. Fit again, or refit with the same learner.",
+            f"This release holds {name}'s own statistics about its own values, which another learner would not have "
+            "requested. Fit again, or refit with the same learner.",
         )
     fixed = [option for option in options if option not in FREE]
     if fixed:
         raise InvalidInput(
             "refit-changes-question",
-            f"{fixed[0]!r} would change what is asked of the data, which a refit cannot. Fit again, or leave it out.",
+            f"{fixed[0]!r} would change which statistics are computed from the data, which a refit cannot. Fit again, "
+            "or leave it out.",
         )
     options_before, scale_before = old.config["options"], old.config["scale"]
     features = _features(old)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import validation
-from ...mdp import AS_NOW, Policy
+from ...mdp import CURRENT_PRACTICE, Policy
 from ...mdp.critic import VectorPolicy
 from ...privacy import Certificate, Guarantee
 from . import drawing
@@ -48,7 +48,7 @@ def policy_section(policy: Policy | VectorPolicy, states: Sequence[str], actions
             "each, with labels.</p>"
         )
     best = probabilities.argmax(axis=-1)
-    certain = probabilities.max(axis=-1) > 1 - 1e-9 if policy.as_now is None else ~policy.as_now
+    certain = probabilities.max(axis=-1) > 1 - 1e-9 if policy.unchanged is None else ~policy.unchanged
     names = [str(label) for label in states], [str(label) for label in actions]
     picture = drawing.both(lambda width: drawing.grid(best, certain, *names, width))
     remark = "; the colour is what is done most often there." if policy.complete else "."
@@ -62,7 +62,7 @@ def _rules(policy: Policy, states: Sequence[str], actions: Sequence[str]) -> str
     rows = []
     for state, action, sure in zip(states, best.tolist(), chance.tolist(), strict=True):
         if action < 0:
-            rows.append((escape(str(state)), f'<span class="soft">{AS_NOW}</span>'))
+            rows.append((escape(str(state)), f'<span class="soft">{CURRENT_PRACTICE}</span>'))
             continue
         colour = drawing.COLOURS[action] if action < MOST_COLOURS else drawing.SOFT
         often = "" if sure > 1 - 1e-9 else f' <span class="soft">({_kept_together(share(sure))})</span>'
@@ -227,8 +227,8 @@ def _carried(findings: dict[str, Any], units: str) -> str:
         return ""
     sentences = (
         " It leaves current practice only where the private data show something better; elsewhere, for "
-        f"{_share(coverage['kept'])} of its steps, people go on {word('as-now', 'as now')}. {_share(coverage['pairs'])} of all "
-        f"situations and actions {word('stands', 'stand out')} from the privacy {word('noise', 'noise')}"
+        f"{_share(coverage['kept'])} of its steps, people follow {word('current-practice', 'current practice')}. "
+        f"{_share(coverage['pairs'])} of all situations and actions {word('stands', 'exceed')} the privacy {word('noise', 'noise')}"
     )
     return sentences + (f"; the average one does from {_number(needed)} {units} on." if needed is not None else ".")
 
@@ -305,7 +305,7 @@ def _table_tells(findings: dict[str, Any], unit: str) -> str:
     note = (
         f"The same adoption, followed in {10 * judged['alpha']:g} of 10 decisions, by {judged['people']:,} {plural(unit)} who were "
         f"not counted, and by the table that was learned from the others. Alarms: {alarms}. The furthest number of the test is "
-        f"{furthest:.1f} standard deviations from what it would be if the state told all that matters."
+        f"{furthest:.1f} standard deviations from what it would be if the state held all that matters."
     )
     said = escape(findings["judged_said"])
     return f"<p>{said[0].upper()}{said[1:]}.</p><figure>{picture}<figcaption>{note}</figcaption></figure>"
@@ -378,7 +378,8 @@ def power_said(findings: dict[str, Any], unit: str, before: str = "") -> str:
 
 SIMULATED = (
     "Simulated from the private release, with as many people, in worlds where actions differ the more the larger the gain of the "
-    "best policy is; the data was not asked again. Found means that a fit is sure that its policy is better than current practice."
+    "best policy is; no further statistic of the data was used. Found means that a fit is sure that its policy is "
+    "better than current practice."
 )
 
 

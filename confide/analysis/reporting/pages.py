@@ -169,7 +169,7 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "Exceeds the noise",
         "A situation and action was logged so often that the noise alone would hardly ever look like that.",
     ),
-    "as-now": (
+    "current-practice": (
         "No change",
         "The policy recommends no change: current practice goes on there.",
     ),

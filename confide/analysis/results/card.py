@@ -88,7 +88,7 @@ def card_page(fit: Fit) -> str:
         ("Answer", answer),
     ]
     if values["coverage"] is not None:
-        rows.append(("As now", f"{share(values['coverage']['kept'])} of steps"))
+        rows.append(("Current practice", f"{share(values['coverage']['kept'])} of steps"))
     if data["returns"] is not None:
         at = next(place for place, (name, _) in enumerate(rows) if name == "Rewards")
         rows.insert(at + 1, ("Returns", f"{written(data['returns'][0])} to {written(data['returns'][1])} {each(unit)}"))

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import InvalidInput
-from ...mdp import AS_NOW
+from ...mdp import CURRENT_PRACTICE
 
 if TYPE_CHECKING:
     from .fit import Fit
 
 
 def chosen(fit: Fit) -> NDArray[np.int64]:
-    """(H, S), or (1, S) if all steps are alike: the most likely action, -1 for as now."""
+    """(H, S), or (1, S) if all steps are alike: the most likely action, -1 for current practice."""
     best = fit.table().actions
     return best[:1] if (best == best[:1]).all() else best
 
@@ -27,7 +27,7 @@ def chosen(fit: Fit) -> NDArray[np.int64]:
 def as_json(fit: Fit) -> str:
     """JSON: labels, the action at each step and state, and the promise."""
     best = chosen(fit)
-    names = (*fit.actions, AS_NOW)
+    names = (*fit.actions, CURRENT_PRACTICE)
     steps: Any = "every" if len(best) == 1 and fit.table().probabilities.shape[0] > 1 else list(range(len(best)))
     body = {
         "schema": "confide.policy/1",
@@ -42,7 +42,7 @@ def as_json(fit: Fit) -> str:
 
 
 def as_sql(fit: Fit) -> str:
-    """A CASE expression over the columns of states, and of steps where they matter; what it leaves out goes on as now."""
+    """A CASE expression over the columns of states, and of steps where they matter; what it leaves out follows current practice."""
     best, columns = chosen(fit), fit.config["columns"]
     numbered = fit.states == tuple(map(str, range(len(fit.states)))) and not fit.config.get("edges", {}).get("states")
     cuts = fit.config.get("edges", {}).get("states")
@@ -61,12 +61,12 @@ def as_sql(fit: Fit) -> str:
                 where = f"{state} IN ({listed})"
             lines.append(f"  WHEN {when}{where} THEN {_text(fit.actions[action])}")
     if not lines:
-        return f"-- {AS_NOW} everywhere\n{_text(AS_NOW)}\n"
-    return "\n".join(["CASE", *lines, f"  ELSE {_text(AS_NOW)}", "END"]) + "\n"
+        return f"-- {CURRENT_PRACTICE} everywhere\n{_text(CURRENT_PRACTICE)}\n"
+    return "\n".join(["CASE", *lines, f"  ELSE {_text(CURRENT_PRACTICE)}", "END"]) + "\n"
 
 
 def as_arrays(fit: Fit) -> dict[str, NDArray[np.generic]]:
-    """`action` (H, S), -1 for as now, `probability` (H, S, A), and the labels."""
+    """`action` (H, S), -1 for current practice, `probability` (H, S, A), and the labels."""
     table = fit.table()
     return {
         "action": table.actions,
@@ -77,7 +77,7 @@ def as_arrays(fit: Fit) -> dict[str, NDArray[np.generic]]:
 
 
 def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[np.generic]:
-    """(n,) the policy's actions for many people: labels where there are any, else numbers; `as now` where people go on.
+    """(n,) the policy's actions for many people: labels where there are any, else numbers; `current practice` where it is followed.
 
     inputs: states as labels or numbers, vectors (n, d), or a table with the columns of the log. step: from 0, one for all or
     one each; by default the table's own column of steps, else 0.
@@ -87,7 +87,7 @@ def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[np.generic]:
     states = states_of(fit, inputs) if fit.config.get("vectors") is None else _points(fit, inputs)
     steps = np.broadcast_to(np.asarray(0 if step is None else step), (len(states),))
     best = fit.policy.chosen(validation.indices("steps", steps, int(fit.config["horizon"])), states)
-    names = np.array([*fit.actions, AS_NOW], dtype=object)
+    names = np.array([*fit.actions, CURRENT_PRACTICE], dtype=object)
     return np.asarray(names[best])
 
 

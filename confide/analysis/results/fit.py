@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
-from ...mdp import AS_NOW, Policy, Spec
+from ...mdp import CURRENT_PRACTICE, Policy, Spec
 from ...mdp.critic import Critic, VectorPolicy
 from ...mdp.knowledge import Knowledge
 from ...mdp.linear import BlockFeatures, LinearFeatures
@@ -63,8 +63,8 @@ def arrays_of(
             [features_of.width, features_of.bound, features_of.intercept, features_of.clip], dtype=np.float64
         )
         return {**arrays, "weights": weights, "doubt": doubt, "numbers": numbers, "vectors": shape}
-    if policy.as_now is not None:
-        arrays["as_now"] = policy.as_now
+    if policy.unchanged is not None:
+        arrays["unchanged"] = policy.unchanged
     return {**arrays, "probabilities": policy.probabilities, "values": np.asarray(values)}
 
 
@@ -80,7 +80,7 @@ def read_arrays(
         critics = tuple(Critic.of(*row).checked(block.blocks, block.dimension) for row in rows)
         spec = Spec(1, block.actions, len(critics), config["model"])
         return VectorPolicy(block, critics), None, _knowledge(stored, spec, config), features
-    policy = Policy(stored["probabilities"], stored["as_now"] if "as_now" in stored.files else None)
+    policy = Policy(stored["probabilities"], stored["unchanged"] if "unchanged" in stored.files else None)
     horizon, states, actions = policy.probabilities.shape
     values = validation.array("values", stored["values"], (horizon + 1, states))
     return policy, values, _knowledge(stored, Spec(states, actions, horizon, config["model"]), config), features
@@ -157,7 +157,7 @@ class Fit:
     def act(self, step: int, state: ArrayLike, rng: np.random.Generator | None = None) -> int | str:
         """An action for one person in a state: a number, a label, or a vector. Labels are answered with labels.
 
-        Where people should go on as they do now, the answer is `"as now"`.
+        Where people should go on as they do now, the answer is `"current practice"`.
         """
         if not isinstance(state, str):
             return self.policy.act(step, state, rng)
@@ -296,12 +296,12 @@ class Fit:
                 self._write_table(csv.writer(file), self.policy, self.values)
 
     def _write_table(self, rows: Any, policy: Policy, values: NDArray[np.float64]) -> None:
-        """The most likely action of every step and state, with labels; or to go on as now."""
+        """The most likely action of every step and state, with labels; or to follow current practice."""
         rows.writerow(HEADER)
         best, chance = policy.actions, policy.probabilities.max(axis=-1)
         for step, state in np.ndindex(best.shape):
             chosen, likely = best[step, state], chance[step, state]
-            action, likely = (AS_NOW, 1.0) if chosen < 0 else (self.actions[chosen], likely)
+            action, likely = (CURRENT_PRACTICE, 1.0) if chosen < 0 else (self.actions[chosen], likely)
             rows.writerow((step, self.states[state], action, f"{likely:.6g}", f"{values[step, state]:.6g}"))
 
     @classmethod

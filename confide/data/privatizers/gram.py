@@ -39,7 +39,7 @@ class LogBook:
 
     def take(self, message: Logged, question: Member | None = None) -> None:
         """Refused: steps are logged all at once."""
-        raise InvalidInput("gram-one-by-one", "Gram sums are asked of a whole log. Give it with take_sum.")
+        raise InvalidInput("gram-one-by-one", "Gram sums are computed from a whole log. Give it with take_sum.")
 
     def take_sum(self, total: Logged) -> None:
         """Take everybody's logged steps, at once."""
@@ -49,7 +49,7 @@ class LogBook:
 
     def to_bytes(self) -> bytes:
         """Refused: logged steps are the data."""
-        raise PrivacyError("log-never-stored", "A log is asked where it lies, and never stored. Read it again.")
+        raise PrivacyError("log-never-stored", "A log is read where it lies, and never stored. Read it again.")
 
 
 class GramBook(LogBook):
@@ -67,7 +67,7 @@ class GramBook(LogBook):
         if (member.step, member.kind) != priced:
             raise PrivacyError(
                 "gram-question-not-priced",
-                f"Question {self._number + 1} was priced as {priced}. Got another one, so it was not answered.",
+                f"Question {self._number + 1} was priced as {priced}. Got another one, so nothing was released.",
             )
         matrix, vectors = self._logged.sums(member)
         size, sizes = GRAM.noise_of(self.design).sizes[self._number]

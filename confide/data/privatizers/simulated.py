@@ -31,7 +31,7 @@ def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *,
     """
     if not isinstance(rng, np.random.Generator):
         raise UnsafeNoise(
-            "draws-real-people", "Only simulated people are drawn at once. Real ones answer one by one, by respond."
+            "draws-real-people", "Only simulated users are drawn at once. Real ones report one by one, by respond."
         )
     trust = find(design.trust)
     if not trust.episodes:

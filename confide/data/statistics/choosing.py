@@ -103,7 +103,7 @@ class Register:
         if digest(partials, self.key) != self.digest or sum(partial.counted for partial in partials) != counted:
             raise InvalidInput(
                 "data-changed",
-                "The data changed while it was read, or a query answers differently every time. Nothing was released; "
+                "The data changed while it was read, or a query returns other rows every time. Nothing was released; "
                 "fit again when it is at rest.",
             )
 

@@ -142,7 +142,7 @@ def frame(data: Dataset, counted: Counted) -> Frame:
     if spec != knowledge.spec or question.last not in (COUNTED, DROPPED) or question.parts == FREE_VISITS:
         raise InvalidInput(
             "question-of-other-sizes",
-            "The question must be about the sizes of the data, with the last step counted or dropped, and no half visits "
+            "The statistic must be about the sizes of the data, with the last step counted or dropped, and no half visits "
             "beside transitions.",
         )
     at = {part: where.start for part, where in question.slices.items()}

@@ -27,7 +27,7 @@ def gram_cells(question: MixtureQuestion, trajectory: Trajectory, grid: float) -
         bound, _ = form.bounds[step]
         if (reached**2).sum(axis=-1).max() > bound * (1 + ROUNDING) + ROUNDING:
             raise PrivacyError(
-                "feature-norm-exceeded", "phi_V must stay below its norm bound. It does not, so nothing was answered."
+                "feature-norm-exceeded", "phi_V must stay below its norm bound. It does not, so nothing was sent."
             )
         if step < steps:
             s, a = trajectory.states[step], trajectory.actions[step]

@@ -175,7 +175,7 @@ def _range(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
         raise validation.refusal("range-form", name, "two numbers, the lower first", bounds)
     if not NARROWEST <= high - low <= 1 / NARROWEST:
         width = f"between {NARROWEST:g} and {1 / NARROWEST:g} wide"
-        raise validation.refusal("range-width", name, width, bounds, "Rewards in other units can be told apart.")
+        raise validation.refusal("range-width", name, width, bounds, "Rewards in other units can be distinguished.")
     return low, high
 
 

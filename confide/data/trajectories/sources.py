@@ -250,7 +250,7 @@ class QueryPart(Typed):
                 reason = str(error).splitlines()[0].rstrip(".!") if isinstance(error, kinds) else type(error).__name__
                 raise InvalidInput(
                     "query-failed",
-                    f"{self.name} cannot be answered: {reason}. Correct it; DuckDB, asked the same, says more.",
+                    f"{self.name} cannot be run: {reason}. Correct it; DuckDB, given the same query, says more.",
                 ) from error
 
     @contextmanager

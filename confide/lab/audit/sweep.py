@@ -39,7 +39,7 @@ def swept(design: Design) -> float:
     """The largest delta of any two people at the requested epsilon: at most the requested delta if the price holds."""
     epsilon = design.requested.epsilon
     if epsilon is None:
-        raise InvalidInput("sweep-needs-epsilon", "A sweep compares designs that promise an epsilon. Ask for one.")
+        raise InvalidInput("sweep-needs-epsilon", "A sweep compares designs that guarantee an epsilon. Ask for one.")
     told = _TOLD.get(design.question.kind)
     if told is not None:
         messages, trials = told(design.question), design.question.trials

@@ -43,7 +43,7 @@ def check_release(release: CountRelease, episodes: list[Trajectory]) -> None:
     assert release.users == len(episodes)
     if release.counts.people.size:  # who was asked about a pair, no episode tells
         most, radius = release.counts.people, release.radius.visits
-        assert most.sum() == len(episodes), "everybody is asked about one pair"
+        assert most.sum() == len(episodes), "every user reports about one pair"
         assert (release.counts.visits > -radius).all() and (release.counts.visits < most + radius).all()
         return
     true = true_counts(release.question, episodes)
@@ -74,7 +74,7 @@ class DesignConformance:
         if design.calibration == PAPER:
             assert certificate.promises[0].nominal == design.requested
         else:
-            assert keeps(design.act.loss, design.requested), "the loss exceeds what was asked for"
+            assert keeps(design.act.loss, design.requested), "the loss exceeds the requested guarantee"
 
     def test_is_made_again_from_its_bytes(self) -> None:
         """With the same guarantee, computed anew, and the same fingerprint."""
@@ -143,7 +143,7 @@ class DesignConformance:
         book = open_book(design, SecureNoise())
         for person in random_episodes(design.question.spec, 2, seed=2):
             book.take(respond(design, None, person))
-        assert "array" not in repr(book), "the repr of a book must not show its sums"
+        assert "array" not in repr(book), "the repr of an aggregate must not show its sums"
 
     def test_releases_are_within_their_radius(self) -> None:
         """Each about everybody so far, for people whose counts are known because nobody is real."""

@@ -80,7 +80,7 @@ class LearnerConformance:
             spec = world.spec
             random = policy_value(world, Policy.uniform(spec.horizon, spec.states, spec.actions))
             best, learned = optimal_value(world), policy_value(world, Policy(state.policy))
-            assert learned >= random + 0.9 * (best - random), f"found a policy worth {learned:.3f} of {best:.3f}"
+            assert learned >= random + 0.9 * (best - random), f"found a policy of value {learned:.3f} of {best:.3f}"
 
     def test_survives_any_noise(self) -> None:
         """Counts that are negative, fractional, inconsistent or huge never make it say what is no policy."""

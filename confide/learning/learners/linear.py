@@ -83,7 +83,7 @@ class Linear:
         question = state.context.question
         if release.question.digest != question.digest:
             raise validation.refusal(
-                "release-of-other-features", "a release", "about the learner's question", "another"
+                "release-of-other-features", "a release", "about the learner's statistic", "another"
             )
         validation.integer("users of a release", release.users, state.users)
         rng = np.random.default_rng(0)

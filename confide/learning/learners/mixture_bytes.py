@@ -46,7 +46,7 @@ def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Packed]:
     if values[0] != form:
         raise ValueError(f"its format is {values[0]!r}, not {form!r}")
     if values[1] != digest:
-        raise ValueError("it is of a learner that asked other questions")
+        raise ValueError("it is of a learner with other statistics")
     packed: list[Packed] = values[2:]
     return packed
 

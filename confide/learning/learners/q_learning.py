@@ -99,7 +99,7 @@ def _question(spec: Spec) -> CountQuestion:
     if spec.layers < spec.horizon:
         raise InvalidInput(
             "q-learning-pooled",
-            "q-learning has values of each step. Counts of all steps together were asked for. Say --model per-step.",
+            "q-learning has values of each step. The model pools counts of all steps. Say --model per-step.",
         )
     return CountQuestion(spec, (VISITS, REWARDS, TRANSITIONS), last=DROPPED)
 

@@ -134,7 +134,7 @@ class Vapvi:
         """The next question."""
         if state.done:
             raise InvalidInput(
-                "questions-used-up", "Every question was asked. There is nothing left to learn from this log."
+                "questions-used-up", "Every statistic was computed. There is nothing left to learn from this log."
             )
         step, kind = state.form.questions[state.number]
         values = state.critics[step + 1] if step + 1 < state.form.horizon else None
@@ -145,7 +145,7 @@ class Vapvi:
         question = release.question
         if state.done or (question.step, question.kind) != state.form.questions[state.number]:
             raise InvalidInput(
-                "release-of-other-question", "This release answers another question than the one that was asked."
+                "release-of-other-question", "This release is of another statistic than the one requested."
             )
         if question.kind == VALUE:
             critics = list(state.critics)

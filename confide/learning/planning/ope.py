@@ -12,7 +12,7 @@ independent (`parting`). So given the first, the estimate is a fixed linear func
     variance = sigma^2 sum (coefficients)^2 + sum (count) (coefficient)^2                noise, and luck.
 
 Its bias is a product: (error of the weights) x (error of V). Where policy and people visit alike the coefficients are
-zero: what is kept as now adds no doubt. What the release cannot carry is not estimated but bounded (`_Lean`): pairs that
+zero: what is kept unchanged adds no doubt. What the release cannot carry is not estimated but bounded (`_Lean`): pairs that
 do not stand out as tried bring anything that is possible (`mdp.reach`), and those who leave current practice are followed only
 into states that stand out. And the second sum is held against what people earned (`_misfit`). `estimates.SPENT` leaves room for
 the rest; how often intervals hold is measured by `./run coverage`.

@@ -60,7 +60,7 @@ def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
 
     A visit is worth its known reward, or the middle that was taken off, minus what it would have paid after the end.
     """
-    release.require_complete("What people earned")
+    release.require_complete("The return of current practice")
     people, horizon = max(release.users, 1), float(knowledge.spec.horizon)
     cells, where = noised_cells(release, knowledge), possible(release, knowledge)
     after = knowledge.end_reward if knowledge.ends else 0.0

@@ -90,7 +90,7 @@ class AskedQuestion(CategoryQuestion):
     def remarks(self) -> tuple[str, ...]:
         """Sentences for certificates: what a message says, of which pair, and why the pair is no secret."""
         return (
-            f"every device is asked about one pair, which it draws from a public law: its first visit, one of {self.width:,}"
+            f"every device reports about one pair, which it draws from a public law: its first visit, one of {self.width:,}"
             " categories",
         )
 
@@ -114,7 +114,7 @@ class AskedQuestion(CategoryQuestion):
         if question.kind != KIND or question.counted != self.counts:
             raise PrivacyError(
                 "question-not-priced",
-                "This is not the question that was priced, so nothing was answered. Ask that one.",
+                "This is not the statistic that was priced, so nothing was sent. Request that one.",
             )
         return question  # type: ignore[return-value]  # by its kind
 
@@ -137,7 +137,7 @@ class AskedQuestion(CategoryQuestion):
         if not data.startswith(start) or len(data) != len(start) + 8 * self.rows:
             raise FormatError(
                 "pair-law-unreadable",
-                "These bytes are no law of the pairs that this contract asks about. Nothing is answered.",
+                "These bytes are no law of the pairs that this contract asks about. Nothing is sent.",
             )
         return AskedQuestion(self.counts, np.frombuffer(data[len(start) :], dtype="<i8").astype(np.int64))
 
@@ -159,7 +159,7 @@ def checked_law(weights: ArrayLike, rows: int) -> NDArray[np.int64]:
         raise PrivacyError(
             "pair-law-invalid",
             f"A law of pairs is {rows} whole numbers, none negative, which add up to at least 1 and less than 2^53. This is "
-            "none, so nothing was answered. The server must send one.",
+            "none, so nothing was sent. The server must send one.",
         )
     return law.astype(np.int64)
 

@@ -180,7 +180,7 @@ class BudgetedKind(PartOfCounts[BudgetedQuestion]):
             return BudgetedQuestion(CountQuestion.from_bytes(counts), budget)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "question-unreadable", f"These bytes are not a question this version can answer: {error}"
+                "question-unreadable", f"These bytes are not a statistic this version knows: {error}"
             ) from error
 
     def estimate(self, question: BudgetedQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:

@@ -278,7 +278,7 @@ class CountQuestion(AboutEpisodes, Pooled):
             return question.having(centre=units / (2 * question.levels))
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "question-unreadable", f"These bytes are not a question this version can answer: {error}"
+                "question-unreadable", f"These bytes are not a statistic this version knows: {error}"
             ) from error
 
     @cached_property

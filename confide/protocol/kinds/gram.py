@@ -151,7 +151,7 @@ class GramForm(Family, Rounded):
         if question.form.digest != self.digest:
             raise PrivacyError(
                 "gram-form-not-priced",
-                "This question is of another form than the one that was priced. It was not answered.",
+                "This statistic is of another form than the one that was priced. Nothing was released.",
             )
         return question.checked()
 
@@ -178,7 +178,7 @@ class GramForm(Family, Rounded):
             return cls(read_features(features), horizon, weighted, centred, split, end)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "gram-form-unreadable", f"These bytes are not a form of Gram questions this version knows: {error}"
+                "gram-form-unreadable", f"These bytes are not a form of Gram statistics this version knows: {error}"
             ) from error
 
     @cached_property
@@ -229,7 +229,7 @@ class GramQuestion:
         if values is not None and not 0 <= values.top <= top:
             raise PrivacyError(
                 "gram-values-out-of-range",
-                f"The values of step {self.step + 1} must lie in [0, {top}]. They need not, so nothing was answered.",
+                f"The values of step {self.step + 1} must lie in [0, {top}]. They need not, so nothing was released.",
             )
         return replace(self, values=values, variances=variances)
 
@@ -289,7 +289,7 @@ def release_from_bytes(data: bytes, form: GramForm) -> GramRelease:
         )
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(
-            "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+            "answer-unreadable", f"These bytes are not a release this version can read: {error}"
         ) from error
 
 
@@ -461,11 +461,11 @@ class GramKind(Kind[GramForm, GramRelease]):
     ) -> GramNoise:
         """The noise that `noise_to_plain` wrote down; anything else is refused."""
         if sorted(values) != ["mechanism", "sizes"] or len(values["sizes"]) != len(question.questions):
-            raise ValueError("its noise is not that of its questions")
+            raise ValueError("its noise is not that of its statistics")
         sizes = []
         for one, (matrix, vectors) in zip(question.questions, values["sizes"], strict=True):
             if len(vectors) != len(question.ranges(*one)):
-                raise ValueError("its noise is not that of its questions")
+                raise ValueError("its noise is not that of its statistics")
             amounts = [validation.between("noise", amount, 0.0, math.inf) for amount in (matrix, *vectors)]
             sizes.append((amounts[0], tuple(amounts[1:])))
         noise = GramNoise(question, tuple(sizes), calibration)

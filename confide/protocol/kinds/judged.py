@@ -148,7 +148,7 @@ class JudgedQuestion(AboutEpisodes, Pooled):
             return cls(part)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "judged-question-unreadable", f"These bytes are not a question about scores this version knows: {error}"
+                "judged-question-unreadable", f"These bytes are not a statistic of scores this version knows: {error}"
             ) from error
 
     @cached_property
@@ -224,7 +224,7 @@ class JudgedRelease:
             return cls(part, validation.integer("users", users, 0), numbers, sizes, validation.positive("scale", scale))
         except (ConfideError, ValueError, TypeError, IndexError, OverflowError, msgpack.UnpackException) as error:
             raise FormatError(
-                "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+                "answer-unreadable", f"These bytes are not a release this version can read: {error}"
             ) from error
 
 

@@ -121,7 +121,7 @@ class Kind(Generic[Q, R]):
     def counts(self, question: Q) -> CountQuestion:
         """The counts that are estimated from its answers; refused where these are none."""
         raise InvalidInput(
-            "kind-not-counts", f"Questions about {self.name} are not estimated as counts. Ask for counts."
+            "kind-not-counts", f"Statistics about {self.name} are not estimated as counts. Ask for counts."
         )
 
     def estimate(self, question: Q, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
@@ -161,7 +161,8 @@ class Kind(Generic[Q, R]):
     def answer(self, question: Q, episode: OneEpisode, grid: float, integers: DrawIntegers) -> Answer:
         """A person's answer, in whole multiples of the grid: for a kind of your own. Ours are answered behind the boundary."""
         raise InvalidInput(
-            "kind-without-answer", f"Nothing answers questions about {self.name!r}. Give its kind a method `answer`."
+            "kind-without-answer",
+            f"No function computes statistics about {self.name!r}. Give its kind a method `answer`.",
         )
 
     def curators_book(self, design: Design, noise: NoiseSource | None, simulated: bool) -> Book | None:
@@ -175,7 +176,7 @@ class Kind(Generic[Q, R]):
         that is `drawn`. Ours are drawn by compiled loops in `lab.simulation`."""
         raise InvalidInput(
             "kind-not-drawn-at-once",
-            f"Groups cannot be drawn at once for questions about {self.name!r}. Use the plain engine.",
+            f"Groups cannot be drawn at once for statistics about {self.name!r}. Use the plain engine.",
         )
 
     def case(self, row: Combination, promise: Guarantee) -> Design:
@@ -184,7 +185,7 @@ class Kind(Generic[Q, R]):
 
     def _unread(self) -> InvalidInput:
         return InvalidInput(
-            "kind-without-reading", f"No messages about {self.name!r} can be read: it is asked of a curator, once."
+            "kind-without-reading", f"No messages about {self.name!r} can be read: a curator computes it, once."
         )
 
 
@@ -201,7 +202,7 @@ def register(kind: K) -> K:
     known = _KINDS.get(kind.name)
     if type(known) not in (type(None), type(kind)) or (known is None and kind.name in KINDS and not _ours(kind)):
         raise InvalidInput(
-            "kind-name-taken", f"There is a kind of question called {kind.name!r} already. Choose another word."
+            "kind-name-taken", f"There is a kind of statistic called {kind.name!r} already. Choose another word."
         )
     _KINDS[kind.name] = kind
     return kind
@@ -217,7 +218,7 @@ def find(name: str) -> AnyKind:
         sibling(str(__package__), name)
     if name not in _KINDS:
         known = ", ".join(sorted({*_KINDS, *KINDS}))
-        raise FormatError("kind-unknown", f"{name!r} is not a kind of question that this version knows: {known}.")
+        raise FormatError("kind-unknown", f"{name!r} is not a kind of statistic that this version knows: {known}.")
     return _KINDS[name]
 
 

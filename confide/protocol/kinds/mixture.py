@@ -171,7 +171,7 @@ class MixtureForm(Family, Rounded):
         if not isinstance(question, MixtureQuestion) or question.form.digest != self.digest:
             raise InvalidInput(
                 "question-of-other-form",
-                "This question is of another form than its noise was made for. Ask one of that form.",
+                "This statistic is of another form than its noise was made for. Request one of that form.",
             )
         return question
 
@@ -266,7 +266,7 @@ class MixtureForm(Family, Rounded):
             return cls(Spec(*spec), MixtureFeatures.from_bytes(features), bounds, scaling, bool(even))
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "mixture-form-unreadable", f"These bytes are not a form of question this version knows: {error}"
+                "mixture-form-unreadable", f"These bytes are not a form of statistic this version knows: {error}"
             ) from error
 
     @cached_property
@@ -306,7 +306,7 @@ class MixtureQuestion(Family):
             raise PrivacyError(
                 "values-out-of-range",
                 f"The value function must lie in [0, {self.form.ranges[step]:g}] after step {step + 1}. It does not, "
-                "so nothing was answered. The server must send values in their range.",
+                "so nothing was sent. The server must send values in their range.",
             )
         object.__setattr__(self, "values", values)
 
@@ -333,7 +333,7 @@ class MixtureQuestion(Family):
             return cls(form, values.astype(np.float64))
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
-                "mixture-question-unreadable", f"These bytes are not a question this device can answer: {error}"
+                "mixture-question-unreadable", f"These bytes are not a statistic this device knows: {error}"
             ) from error
 
     @cached_property
@@ -461,7 +461,7 @@ class MixtureKind(Kind[MixtureForm, MixtureRelease]):
         try:
             name, digest, users, failure, radius, noise, raw = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
             if name != RELEASE_FORMAT or digest != form.digest:
-                raise ValueError("it is of another format, or about another form of question")
+                raise ValueError("it is of another format, or about another form of statistic")
             cells = validation.array("cells", np.frombuffer(raw, dtype="<f8").astype(np.float64), (form.cells,))
             radii = MixtureRadius(*(validation.between("radius", value, 0.0, 1e300) for value in radius))
             gram, vector = form.unpack(cells)

@@ -243,7 +243,7 @@ class MomentsQuestion(AboutEpisodes, Rounded):
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
                 "moments-question-unreadable",
-                f"These bytes are not a question about moments this version knows: {error}",
+                f"These bytes are not a statistic of moments this version knows: {error}",
             ) from error
 
     @cached_property
@@ -336,7 +336,7 @@ class MomentsKind(Kind[MomentsQuestion, MomentsRelease]):
         try:
             name, digest, users, failure, *errors, raw = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
             if (name, digest) != (RELEASE_FORMAT, question.digest):
-                raise ValueError("it is of another format, or about another question")
+                raise ValueError("it is of another format, or about another statistic")
             radius, noise = ([validation.number("errors", value) for value in part] for part in errors)
             numbers = np.frombuffer(raw, dtype="<f8").astype(np.float64)
             sums = question.unpack(validation.array("cells", numbers, (question.cells,)))

@@ -207,7 +207,8 @@ class Family:
     def from_bytes_of_member(self, data: bytes) -> Member:
         """Refused: there is one question, which nobody need carry."""
         raise FormatError(
-            "question-not-expected", f"There is one question about {self.kind}, so a round carries none. This one does."
+            "question-not-expected",
+            f"There is one statistic about {self.kind}, so a round carries none. This one does.",
         )
 
     def law_of(self, member: Member) -> NDArray[np.int64] | None:
@@ -270,7 +271,7 @@ def only(family: Q, question: Member) -> Q:
     """The family, which holds one question; any other is refused."""
     if question is not family and question != family:
         raise PrivacyError(
-            "question-not-priced", "This is not the question that was priced, so nothing was answered. Ask that one."
+            "question-not-priced", "This is not the statistic that was priced, so nothing was sent. Request that one."
         )
     return family
 
@@ -280,7 +281,7 @@ def derived(family: Q, question: Member) -> Q:
     if question.spec != family.spec:
         raise PrivacyError(
             "question-of-other-problem",
-            "This question is about another problem than the one that was priced. Ask about that one.",
+            "This statistic is about another problem than the one that was priced. Request one about that problem.",
         )
     return family
 

@@ -139,7 +139,7 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
                 "returns-question-unreadable",
-                f"These bytes are not a question about returns this version knows: {error}",
+                f"These bytes are not a statistic of returns this version knows: {error}",
             ) from error
 
     @cached_property
@@ -210,7 +210,7 @@ class ReturnsRelease:
             return cls(people, most_episodes, least, largest, centred, squares, episodes, (first, second, third))
         except (ConfideError, ValueError, TypeError, IndexError, OverflowError, msgpack.UnpackException) as error:
             raise FormatError(
-                "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+                "answer-unreadable", f"These bytes are not a release this version can read: {error}"
             ) from error
 
 

@@ -77,7 +77,7 @@ def sensitivity(
     if CENTRED in question.parts and TRANSITIONS not in question.parts:
         raise InvalidInput(
             "centred-rewards-alone",
-            "Centred rewards are only asked for together with transitions. Ask for rewards instead.",
+            "Centred rewards are only released together with transitions. Request rewards instead.",
         )
     people = 2 if neighbours == REPLACE else 1
     blocks = [

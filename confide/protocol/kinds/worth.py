@@ -78,7 +78,7 @@ class WorthForm(Family, Pooled):
         if question is None:
             raise PrivacyError(
                 "worth-needs-values",
-                "What people were promised is asked with the value function of the first step. Give it.",
+                "The expected value of first states needs the value function of the first step. Give it.",
             )
         sizes = self.gram.features.blocks, self.gram.features.dimension
         return replace(question.checked(*sizes), top=float(self.gram.horizon))
@@ -125,7 +125,7 @@ def worth_from_bytes(data: bytes) -> WorthRelease:
         return WorthRelease(validation.integer("users", users, 1), returned, promised, noise)
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(
-            "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+            "answer-unreadable", f"These bytes are not a release this version can read: {error}"
         ) from error
 
 

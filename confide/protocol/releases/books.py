@@ -102,7 +102,7 @@ def check_question(design: Design, report: Report, question: Question | None) ->
     member = design.question if question is None else design.question.member(question)
     if report.question != member.digest:
         raise InvalidInput(
-            "report-of-other-question", "This report answers another question. Send the device the current one."
+            "report-of-other-question", "This report is of another statistic. Send the device the current one."
         )
 
 

@@ -152,7 +152,7 @@ def _unpack(packed: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     engine = zlib.decompressobj()
     plain = engine.decompress(raw, size + 1)
     if len(plain) != size or not engine.eof:
-        raise ValueError("it has more or fewer numbers than its question asks for")
+        raise ValueError("it has more or fewer numbers than its statistic has")
     array = np.frombuffer(plain, dtype=kind).reshape(shape)
     result = array.astype(np.float64) / (parts or 1)
     if not np.isfinite(result).all():

@@ -82,7 +82,7 @@ class Report:
         """The report itself, refused unless an honest device that keeps this design could have sent it."""
         check_place(design, self.design, self.row, self.level)
         if self.cells.shape != (design.question.width,) or self.cells.dtype.kind != "i":
-            raise InvalidInput("report-length", "It has more or fewer numbers than its question asks for. Drop it.")
+            raise InvalidInput("report-length", "It has more or fewer numbers than its statistic has. Drop it.")
         check_range(design, self.cells, 1, self.level)
         return self
 

@@ -68,7 +68,7 @@ class Sum:
             )
         question = design.question
         if self.cells.shape != (question.rows, question.width) or self.people.shape != (question.rows,):
-            raise InvalidInput("sum-shape", "This sum has the wrong shape for its question. Drop it.")
+            raise InvalidInput("sum-shape", "This sum has the wrong shape for its statistic. Drop it.")
         if (self.people < 0).any() or not 0 <= self.level < len(design.devices):
             raise InvalidInput(
                 "sum-count", "This sum counts fewer than no people, or is of a shuffler that is not there. Drop it."
@@ -150,7 +150,7 @@ class Pile:
         parsed = Report.from_bytes(report, self.design)
         if parsed.question != (question or self.design.question.digest):
             raise FormatError(
-                "grouped-report-of-other-question", "This report answers another question than the one that is asked."
+                "grouped-report-of-other-question", "This report is of another statistic than the current one."
             )
         if parsed.level != self.level:
             raise FormatError("report-of-other-batch-size", "This report was randomised for a batch of another size.")

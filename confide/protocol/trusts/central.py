@@ -145,7 +145,7 @@ class CentralTrust(Trust):
         """Those of the question, and that the curator answers once."""
         return (
             *design.question.assumptions,
-            "the curator keeps the episodes to itself; each question is answered once",
+            "the curator keeps the episodes to itself; each statistic is released once",
         )
 
     def check(self, design: Design) -> None:

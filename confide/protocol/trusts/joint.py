@@ -48,7 +48,7 @@ GAUSSIAN = MECHANISMS[1:]
 PLAIN_TOEPLITZ, PLAIN_BANDS = 1 << 17, 1 << 21
 
 ASSUMPTIONS = (
-    "batch boundaries are public and fixed beforehand; nobody acts on a release about their own batch",
+    "batch boundaries are public and fixed beforehand; no user acts on a release about their own batch",
     "the curator keeps the episodes to itself",
 )
 

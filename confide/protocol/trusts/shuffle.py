@@ -103,14 +103,14 @@ def design_shuffle(request: Request) -> Design:
         raise InvalidInput(
             "local-epsilon-not-above",
             f"local_epsilon must be above the epsilon of the sums, {epsilon:g}: at {mixing.local_epsilon:g} devices keep the "
-            "promise by themselves, and shuffling adds nothing. Choose trust local.",
+            "guarantee by themselves, and shuffling adds nothing. Choose trust local.",
         )
     single = request.question.kind == bandit.KIND
     question = request.counted.having(levels=mixing.reward_bits)
     if single and (request.calibration == PAPER or request.mechanism not in (AUTO, *_of_shares())):
         raise InvalidInput(
             "single-step-takes-shares",
-            "A single step is told to shufflers with shares of noise, as no paper has it. Choose the mechanism skellam.",
+            "A single step is reported to shufflers with shares of noise, which no paper has. Choose the mechanism skellam.",
         )
     if request.calibration == PAPER:
         return _paper_design(question, request, mixing)
@@ -264,7 +264,7 @@ def _check(design: Design) -> None:
     )
     if mechanism.people != expected or not fits:
         raise InvalidInput(
-            "crowds-of-other-batches", "The crowds of the mechanism are not those of the batches. Make it again."
+            "crowds-of-other-batches", "The batch sizes of the mechanism are not those of the schedule. Make it again."
         )
     for device in design.devices:
         check_noise(design, device)
@@ -409,7 +409,7 @@ class ShuffleTrust(Trust):
             "the shuffler gives out nothing but sums of full batches, and does not work with the server",
             f"at least {honest:,} of the {batch:,} people of a batch are honest{later}; "
             f"with {half:,} of them {remaining(design, half)} is left",
-            f"each person is in one batch{nodes}{again}; nobody acts on sums of their own batch; a short last batch is held",
+            f"each person is in one batch{nodes}{again}; no user acts on sums of their own batch; a short last batch is held",
             *(() if local_guarantee(design).private else (BARE,)),
             *design.question.assumptions,
             "every device draws its own noise and sends each report once",

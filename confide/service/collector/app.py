@@ -240,7 +240,7 @@ class Collector:
         alive."""
         _ = self.current
         if not (self.counter.is_alive() and self.closer.is_alive()):
-            raise Refused("starting", "collector-not-counting", "Nobody counts.", RETRY)
+            raise Refused("starting", "collector-not-counting", "Nothing is being counted.", RETRY)
         if self.remote is not None and self.remote.trouble:
             raise Refused("starting", "intermediary-trouble", self.remote.trouble, RETRY)
         self._check_paused()

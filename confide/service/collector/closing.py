@@ -146,7 +146,7 @@ class Publisher:
             signed = self._store.head(number)
             if signed is None or signed.head.question is None:
                 raise FormatError(
-                    "round-without-question", f"Round {number} carries no question. Restore its own database."
+                    "round-without-question", f"Round {number} carries no statistic. Restore its own database."
                 )
             self.question_digests[number] = bytes.fromhex(signed.head.question)[
                 : len(self._contract.design.question.digest)

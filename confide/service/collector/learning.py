@@ -115,7 +115,7 @@ def assumptions(contract: Contract) -> list[str]:
     if contract.intermediary is not None:
         return promises.assumptions(contract, contract.intermediary)
     sentences = [
-        "every report is randomised on the device: the promise holds against the operator, whoever runs the collector",
+        "every report is randomised on the device: the guarantee holds against the operator of the collector",
         f"a device that runs this package sends one report to an operator, ever; {once(contract)}; each moves a cell by no more "
         "than an honest one",
         promises.STORIES,
@@ -127,7 +127,7 @@ def assumptions(contract: Contract) -> list[str]:
         if contract.window
         else "a report is sent when its episode ends: that and when it was sent is not hidden; a window would hide it"
     )
-    return [*sentences, f"whether somebody takes part is not hidden; {timing}"]
+    return [*sentences, f"whether a user takes part is not hidden; {timing}"]
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ STORIES = "a server may show each device its own policy: signatures make that pr
 """What no part can show: two stories."""
 ALONE = (
     "a collector that is restored from a backup of all it has is noticed by a device or a witness that saw a later round; without "
-    "either nobody notices"
+    "either it goes unnoticed"
 )
 
 
@@ -76,21 +76,21 @@ def assumptions(contract: Contract, about: Intermediary) -> list[str]:
     return [
         *sentences,
         f"who takes a ticket, when, and in which batch is public; a batch closes {about.deadline:g} s after its last ticket and is "
-        f"published {about.publication:g} s later, whoever came",
+        f"published {about.publication:g} s later, however many came",
         "the time at which a device sends is drawn before the episode begins, inside a window of "
         f"{contract.window:g} s; it sends what happened so far, finished or not",
         f"a device that runs this package takes one ticket of an operator, ever; {once(contract)}",
         STORIES,
         f"what was published is stored by collector and {about.role}, each of which refuses the other if it is behind; if both are "
-        "restored together, a device or a witness that saw a later round refuses, and without either nobody notices",
+        "restored together, a device or a witness that saw a later round refuses, and without either it goes unnoticed",
     ]
 
 
 def _curated(about: Intermediary) -> list[str]:
     return [
         f"the curator ({about.operator}) is trusted with episodes: it holds the open batch in memory and gives out releases only; "
-        "the promise holds against everybody else, the collector included",
-        "whoever has a ticket and does not come, or sends what cannot have happened, counts as an empty episode",
+        "the guarantee holds against everyone else, the collector included",
+        "a user who has a ticket and does not come, or sends what cannot have happened, counts as an empty episode",
     ]
 
 
@@ -103,5 +103,5 @@ def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
         f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
         f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits "
         "for the next deadline",
-        f"against whoever runs the shuffler, and whoever it works with, {alone} holds: what devices keep by themselves",
+        f"against the operator of the shuffler, and those it works with, {alone} holds: what devices keep by themselves",
     ]

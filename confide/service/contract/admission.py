@@ -22,7 +22,7 @@ def admission_lines(contract: Contract) -> list[str]:
     local = local_words(contract)
     if issuer is None:
         lines.append(
-            f"whoever takes most tickets of a batch learns the others' sum: the guarantee is that of what is sent, {local}"
+            f"a client that takes most tickets of a batch learns the others' sum: the guarantee is that of what is sent, {local}"
         )
     if between.operator == operator:
         lines.append(

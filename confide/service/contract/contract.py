@@ -251,7 +251,11 @@ def weaker(new: Contract, old: Contract) -> str:
     for name in ("epsilon", "delta", "rho", "honest"):
         now, before = first["promise"].get(name), other["promise"].get(name)
         if (now is None) != (before is None):
-            return f"its promise is not made in {name} as before" if now is None else f"its promise is made in {name}"
+            return (
+                f"its guarantee is not stated in {name} as before"
+                if now is None
+                else f"its guarantee is stated in {name}"
+            )
         if now is not None and now > before:
             words = f"it assumes that {now:g} of people are honest" if name == "honest" else f"its {name} is {now:g}"
             return f"{words} instead of {before:g}"

@@ -128,20 +128,20 @@ def promise_in_words(contract: Contract) -> dict[str, Json]:
     }
 
 
-_SEEN = "What this page shows was computed from that alone, and is what everybody else sees too."
+_SEEN = "What this page shows was computed from that alone, and is what everyone else sees too."
 _WHO = {
     LOCAL: (
-        "Nobody can be sure what one person did, not even whoever runs this service.",
+        "No one can be sure what one person did, not even the operator of this service.",
         f"Every device randomises its own report before it leaves. {_SEEN}",
     ),
     SHUFFLE: (
-        "Nobody can be sure what one person did, as long as shuffler and collector keep apart.",
+        "No one can be sure what one person did, as long as shuffler and collector keep apart.",
         f"Every device randomises its own report, and a shuffler adds reports up and forgets them. {_SEEN}",
     ),
     JOINT: (
-        "Nobody else can be sure what one person did, from all that is ever published.",
+        "No one else can be sure what one person did, from all that is ever published.",
         f"One trusted process sees what people do, adds it up with noise, and forgets it. {_SEEN}",
     ),
 }
 """The promise, and how it is kept, by who is trusted."""
-_WHO_ELSE = ("Nobody can be sure what one person did, from all that is ever published.", "")
+_WHO_ELSE = ("No one can be sure what one person did, from all that is ever published.", "")

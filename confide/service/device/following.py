@@ -95,7 +95,7 @@ def asked(transport: Documents, contract: Contract, head: Head) -> bytes | None:
     """The question of a round, where it changes from round to round: signed, and priced; None where there is only one."""
     raw = None if head.question is None else fetched(transport, f"/v1/questions/{head.question}")
     if raw is not None and hashlib.sha256(raw).hexdigest() != head.question:
-        raise FormatError("question-not-signed", "The service asks another question than the one it signed.")
+        raise FormatError("question-not-signed", "The service requests another statistic than the one it signed.")
     asked_by(contract.design.question, raw)
     return raw
 

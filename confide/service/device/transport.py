@@ -177,7 +177,7 @@ class _Exchange(threading.Thread):
             if self._socket is not None:
                 with contextlib.suppress(OSError):
                     self._socket.shutdown(2)  # both ways: whoever reads it is woken
-            raise TimeoutError("the answer took too long")
+            raise TimeoutError("the response took too long")
         if isinstance(result, Exception):
             raise result
         return result
@@ -201,9 +201,9 @@ class _Exchange(threading.Thread):
         response = connection.getresponse()
         content = response.read(MOST_ANSWER + 1)
         if len(content) > MOST_ANSWER:
-            raise OSError("the answer is too long")
+            raise OSError("the response is too long")
         if response.length:  # a bounded read does not notice that the rest never came
-            raise OSError("the answer was cut off")
+            raise OSError("the response was cut off")
         wait = response.headers.get("Retry-After", "")
         return HttpAnswer(
             response.status, float(wait) if wait.isdecimal() else None, content, response.headers.get_content_type()

@@ -133,7 +133,7 @@ def _call(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *argum
     try:
         loop.call_soon_threadsafe(callback, *arguments)
     except RuntimeError:  # the loop is closed: nobody waits for the answer any more
-        LOG.info("nobody waits for an answer")
+        LOG.info("no request waits for a response")
 
 
 def _answered(futures: Sequence[asyncio.Future[Out]], outcomes: Sequence[Out]) -> None:

@@ -245,7 +245,7 @@ class IntermediaryServer:
         """Answers when tickets are issued and batches closed."""
         self._check_alive()
         if not (self._tickets.is_alive() and self._closer.is_alive() and self._keeper.is_alive()):
-            raise Refused("starting", "batches-not-closed", "Nobody closes batches.", RETRY)
+            raise Refused("starting", "batches-not-closed", "No process closes batches.", RETRY)
         if time.monotonic() - self._keeper.renewed > SILENT:
             raise Refused(
                 "store", "tickets-not-committed", "The store does not take commits: no ticket can be issued.", RETRY

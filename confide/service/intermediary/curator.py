@@ -40,7 +40,9 @@ class EpisodeBatches:
                 design.question.kind, design.question, episode, design.mechanism.grid, self._noise.integers
             )
         except ConfideError as error:
-            raise FormatError("episode-of-other-question", "This episode does not answer what is asked.") from error
+            raise FormatError(
+                "episode-of-other-question", "This episode does not fit the contract's statistic."
+            ) from error
         if batch not in self._sums:
             self._sums[batch] = np.zeros(design.question.width, dtype=np.int64)
         self._sums[batch] += cells

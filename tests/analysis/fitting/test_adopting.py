@@ -153,7 +153,7 @@ def test_what_was_judged_is_kept_by_a_refit_and_says_nothing_of_another_policy(t
     assert not other.as_json()["recommended"] and other.findings["judged_said"] == ANOTHER
     comparison = compare(fit)
     assert comparison.alarms == tuple(said["alarms"]) and not any(row.gain["sure"] for row in comparison.rows)
-    kept = np.zeros(1) if fit.policy.as_now is None else fit.policy.as_now
+    kept = np.zeros(1) if fit.policy.unchanged is None else fit.policy.unchanged
     assert comparison.rows[1].changed == pytest.approx(1 - kept.mean())  # what was taken, be it bolder
 
 

@@ -66,9 +66,9 @@ def test_more_policies_make_wider_intervals(fit: Fit) -> None:
 
 def test_what_a_file_does_not_list_goes_on_as_now(fit: Fit, tmp_path: Path) -> None:
     path = tmp_path / "policy.csv"
-    path.write_text("state,action,probability\nlate,visit,0.5\nlate,call,0.5\ncalm,as now,\n")
+    path.write_text("state,action,probability\nlate,visit,0.5\nlate,call,0.5\ncalm,current practice,\n")
     policy = read_policy(path, fit)
-    assert policy.as_now is not None and policy.as_now.tolist() == [[True, True, False]]
+    assert policy.unchanged is not None and policy.unchanged.tolist() == [[True, True, False]]
     for text in ("state,action\nlate,fly\n", "state,action\nlate,visit\nlate,call\n", "who\n1\n"):
         path.write_text(text)
         with pytest.raises(ConfideError):
@@ -115,7 +115,7 @@ def test_a_tree_of_more_leaves_comes_closer_to_the_policy(fit: Fit) -> None:
 def test_the_same_policy_in_every_form(fit: Fit, tmp_path: Path) -> None:
     table = log()
     expected = fit.predict(table)
-    assert set(expected) <= {*ACTIONS, "as now"} and expected.shape == (PEOPLE,)
+    assert set(expected) <= {*ACTIONS, "current practice"} and expected.shape == (PEOPLE,)
     assert (fit.predict(table["state"]) == expected).all()
     assert (fit.predict(np.array([STATES.index(one) for one in table["state"]])) == expected).all()
     assert (fit.predict(pa.table(table)) == expected).all()

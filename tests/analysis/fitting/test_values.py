@@ -1,4 +1,4 @@
-"""What a fit says of its policy is true: of logs without next states, of single steps, and of what stays as now."""
+"""What a fit says of its policy is true: of logs without next states, of single steps, and of what stays unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from confide.analysis.results.fit import Fit
 from confide.errors import InvalidInput
 from confide.lab.simulation.offline_log import draw_records
 from confide.learning.planning.evaluation import policy_value
-from confide.mdp import AS_NOW, Model, Policy
+from confide.mdp import CURRENT_PRACTICE, Model, Policy
 
 RHO = 5.0
 FITS = 12
@@ -86,7 +86,7 @@ def test_a_shops_clicks_are_worth_what_they_are(tmp_path: Path, known: bool) -> 
 
 @pytest.fixture(scope="module")
 def unclear(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fit, Path]:
-    """So little data that everything stays as now."""
+    """So little data that everything stays unchanged."""
     place = tmp_path_factory.mktemp("unclear")
     world, usual = cf.environments.clinic.clinic(6), cf.environments.clinic.practice(6)
     names = {"states": list(cf.environments.clinic.STATES), "actions": list(cf.environments.clinic.ACTIONS)}
@@ -103,12 +103,12 @@ def test_where_nothing_stands_out_people_go_on_as_now(unclear: tuple[Fit, Path])
     assert findings["recommended"] is False and findings["coverage"]["kept"] == 1.0 and findings["needed"] > fit.users
     assert findings["gain"]["value"] == 0 and findings["gain"]["low"] < 0 < findings["gain"]["high"]
     assert (findings["value"], findings["low"], findings["high"]) == tuple(findings["practice"].values())
-    assert fit.act(0, "severe") == fit.act(0, 3) == AS_NOW == fit.policy.act(0, 3)
+    assert fit.act(0, "severe") == fit.act(0, 3) == CURRENT_PRACTICE == fit.policy.act(0, 3)
     loaded = cf.load(folder)
-    assert loaded.table().as_now is not None and loaded.table().as_now.all()  # type: ignore[union-attr]
-    assert (loaded.table().actions == -1).all() and loaded.act(2, "well") == AS_NOW
+    assert loaded.table().unchanged is not None and loaded.table().unchanged.all()  # type: ignore[union-attr]
+    assert (loaded.table().actions == -1).all() and loaded.act(2, "well") == CURRENT_PRACTICE
     with open(folder / "policy.csv", newline="") as file:
-        assert {(row["action"], row["probability"]) for row in csv.DictReader(file)} == {(AS_NOW, "1")}
+        assert {(row["action"], row["probability"]) for row in csv.DictReader(file)} == {(CURRENT_PRACTICE, "1")}
     page = (folder / "report.html").read_text()
     assert "<h1>No change recommended: it cannot be said that this policy is better than current practice.</h1>" in page
     assert f"from {findings['needed']:,.0f} people on" in page
@@ -119,23 +119,23 @@ def test_what_a_machine_would_play_is_not_given_out_where_nobody_can_tell_what_i
 ) -> None:
     fit, folder = unclear
     assert fit.findings["alone"]["vacuous"] and not fit.table().complete
-    assert not fit.table().probabilities[fit.table().as_now].any()
+    assert not fit.table().probabilities[fit.table().unchanged].any()
     asked = refit(folder, alone=True, told_apart=8.0, out=tmp_path / "alone")
     assert asked.table().complete and cf.load(tmp_path / "alone").table().complete
     np.testing.assert_allclose(asked.table().probabilities.sum(axis=-1), 1.0)
-    assert asked.act(0, "severe") == AS_NOW  # it is still what is recommended
+    assert asked.act(0, "severe") == CURRENT_PRACTICE  # it is still what is recommended
 
 
 def test_policies_that_say_as_now() -> None:
     table = np.array([[[0.0, 1.0], [0.0, 0.0]]])
     policy = Policy(table, np.array([[False, True]]))
-    assert policy.act(0, 0) == 1 and policy.act(0, 1) == AS_NOW and policy.actions.tolist() == [[1, -1]]
+    assert policy.act(0, 0) == 1 and policy.act(0, 1) == CURRENT_PRACTICE and policy.actions.tolist() == [[1, -1]]
     practice = np.array([[[0.5, 0.5], [0.25, 0.75]]])
     np.testing.assert_array_equal(policy.followed_by(practice).probabilities, [[[0, 1], [0.25, 0.75]]])
-    assert policy.followed_by(practice).as_now is None and not policy.complete
+    assert policy.followed_by(practice).unchanged is None and not policy.complete
     with pytest.raises(InvalidInput, match="sum to 1"):
-        Policy(table)  # an empty row means something only where people go on as now
-    with pytest.raises(InvalidInput, match="as_now"):
+        Policy(table)  # an empty row means something only where people follow current practice
+    with pytest.raises(InvalidInput, match="unchanged"):
         Policy(table, np.array([[1, 0]]))
 
 

@@ -205,7 +205,7 @@ def test_a_report_answers_the_question_of_its_round() -> None:
     book.take(sent.to_bytes(of), now)
     kept = book.to_bytes()
     for stale in (before, None):
-        with pytest.raises(InvalidInput, match="another question"):
+        with pytest.raises(InvalidInput, match="another statistic"):
             book.take(sent.to_bytes(of), stale)
     assert book.to_bytes() == kept and book.users == 1
     release = book.close()

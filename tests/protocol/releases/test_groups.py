@@ -92,5 +92,5 @@ def test_another_question_is_refused() -> None:
     body = bytearray(honest("k-ary", np.random.default_rng(0)))
     body[20] ^= 1
     assert HEADER.size == 42
-    with pytest.raises(FormatError, match="another question"):
+    with pytest.raises(FormatError, match="another statistic"):
         Pile(DESIGNS["k-ary"]).check(bytes(body))

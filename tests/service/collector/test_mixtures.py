@@ -132,7 +132,7 @@ def test_people_teach_a_service_about_a_mixture(tmp_path: Path) -> None:
         people = service.collector.store.tally().people
         for body in (letter(contract, now, 1), letter(contract, asked, 2)):
             status, _, problem = service.raw("POST", "/v1/reports", body, Content_Type="application/vnd.confide.letter")
-            assert status == 422 and "another question" in json.loads(problem)["detail"]
+            assert status == 422 and "another statistic" in json.loads(problem)["detail"]
         assert service.collector.store.tally().people == people
         assert service.send(letter(contract, asked, 1)) == 201 and service.send(letter(contract, now, 2)) == 201
     with running(folder) as service:  # a restart knows what every round asked
@@ -200,7 +200,7 @@ def test_a_device_answers_the_signed_question_and_refuses_one_out_of_range(tmp_p
     object.__setattr__(larger, "values", question.values + 1)
     for given, named, shown, why in (
         (larger.to_bytes(), None, None, "must lie in"),
-        (asked, "0" * 64, None, "another question"),
+        (asked, "0" * 64, None, "another statistic"),
         (None, None, None, "another form"),
         (b"garbage", None, None, "not a question"),
     ):
