@@ -129,7 +129,10 @@ def test_bounded_noise_that_hides_nothing_says_so_and_is_for_simulated_people_on
     assert (design.act.loss.delta(20.0), design.act.loss.epsilon(0.999)) == (1.0, math.inf)
     assert not design.guarantee.private
     certificate = design.certificate("replayable")
-    assert dict(certificate.rows())["guarantee"] == "no privacy: some two users can be distinguished with certainty, delta is 1"
+    assert (
+        dict(certificate.rows())["guarantee"]
+        == "no privacy: some two users can be distinguished with certainty, delta is 1"
+    )
     assert dict(certificate.rows())["paper's claim"] == "(20, 0.1)-DP, local"
     certificate.save(tmp_path / "certificate.json")
     assert Certificate.load(tmp_path / "certificate.json") == certificate
