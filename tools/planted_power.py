@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "in simulated worlds the best actions are those that are chosen most often",
         "learning/planning/dispersed.py",
-        '        best = np.argsort(-worth, kind="stable")\n',
-        '        best = np.argsort(worth, kind="stable")\n',
+        '    best = np.argsort(-worth, axis=1, kind="stable")\n',
+        '    best = np.argsort(worth, axis=1, kind="stable")\n',
         (f"{POWER}::test_in_rare_worlds_the_better_an_action_is_the_less_often_it_is_chosen",),
         unseen="What is said of a release after it was made is nobody's privacy.",
     ),

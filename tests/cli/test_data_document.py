@@ -76,20 +76,26 @@ def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.C
 def test_the_commands_of_the_page_about_missing_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first is refused by its rows, the second goes ahead: a missing state is a state of its own."""
+    """The first is refused by its rows; a missing state is a category, and a missing reward is filled in by a query."""
     monkeypatch.chdir(tmp_path)
     page = (DOCS / "how-to" / "missing-values.md").read_text(encoding="utf-8")
-    labels = re.search(r"```json\n(.*?)```", page, re.DOTALL)
-    first, second = (shlex.split(block)[1:] for block in re.findall(r"```\n(confide .*?)```", page, re.DOTALL))
-    assert labels is not None
-    Path("labels.json").write_text(labels[1], encoding="utf-8")
-    rows = ((user, step, ("well", "ill", "")[(user + step) % 3]) for user in range(60) for step in range(4))
-    lines = ["user,step,state,action,reward", *(f"{user},{step},{state},wait,1" for user, step, state in rows)]
-    Path("log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    first, second, third = (shlex.split(block)[1:] for block in re.findall(r"```\n(confide .*?)```", page, re.DOTALL))
+    Path("labels.json").write_text('{"states": ["well", "ill"], "actions": ["wait", "treat"]}', encoding="utf-8")
+    log(("well", "ill", ""), ("1", "1", "1"))
     assert run(first) == 2
     assert "Rows 3" in "".join(capsys.readouterr())
     assert run(second) == 0, capsys.readouterr().err
     assert Path("policy", "certificate.json").is_file() and Path("log.csv.ledger.json").is_file()
+    log(("well", "ill", "well"), ("1", "0", ""))
+    assert run(first) == 2
+    assert run([*third, "--replace"]) == 0, capsys.readouterr().err
+
+
+def log(states: tuple[str, ...], rewards: tuple[str, ...]) -> None:
+    """A log of 60 users in which three states and three rewards take turns."""
+    turns = ((user, step, (user + step) % 3) for user in range(60) for step in range(4))
+    lines = [f"{user},{step},{states[turn]},wait,{rewards[turn]}" for user, step, turn in turns]
+    Path("log.csv").write_text("\n".join(["user,step,state,action,reward", *lines]) + "\n", encoding="utf-8")
 
 
 def test_the_python_of_the_page_about_data(clinic_here: Path) -> None:

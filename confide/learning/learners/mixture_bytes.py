@@ -16,7 +16,7 @@ from .vtr import MixtureContext, MixtureState
 FORMAT = "confide.mixture-state/1"
 MOST_STEPS = 1 << 20
 
-Packed: TypeAlias = tuple[list[int], bytes]
+PackedArray: TypeAlias = tuple[list[int], bytes]
 """An array: its shape, and its bytes."""
 
 
@@ -38,7 +38,7 @@ def mixture_from_bytes(data: bytes, context: MixtureContext) -> MixtureState:
         ) from error
 
 
-def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Packed]:
+def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[PackedArray]:
     """The values after the format's name and the fingerprint of the question."""
     values = msgpack.unpackb(data, max_array_len=MOST_STEPS, max_str_len=64)
     if not isinstance(values, list) or len(values) != parts + 2:
@@ -47,13 +47,13 @@ def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Packed]:
         raise ValueError(f"its format is {values[0]!r}, not {form!r}")
     if values[1] != digest:
         raise ValueError("it is of a learner with other statistics")
-    packed: list[Packed] = values[2:]
+    packed: list[PackedArray] = values[2:]
     return packed
 
 
-def _packed(*arrays: Array) -> list[Packed]:
+def _packed(*arrays: Array) -> list[PackedArray]:
     return [(list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()) for array in arrays]
 
 
-def _arrays(packed: Iterable[Packed]) -> list[Array]:
+def _arrays(packed: Iterable[PackedArray]) -> list[Array]:
     return [np.frombuffer(raw, "<f8").reshape(shape).astype(np.float64) for shape, raw in packed]

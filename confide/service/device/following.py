@@ -19,7 +19,7 @@ from ...validation import Json
 from ..contract.contract import Contract
 from ..contract.encoding import to_base64
 from ..contract.heads import Head, SignedHead
-from .chain import Contradicted, Memory, check_chain, fetched, highest, shown_head
+from .chain import Contradicted, SeenHeads, check_chain, fetched, highest, shown_head
 from .transport import Documents, Transport, Unreachable, within
 
 BUSY = (408, 425, 429)
@@ -44,7 +44,7 @@ class Unwitnessed(Contradicted):
 
 
 def current(
-    transport: Transport, contract: Contract, memory: Memory, witness: Transport | None = None
+    transport: Transport, contract: Contract, memory: SeenHeads, witness: Transport | None = None
 ) -> dict[str, Any] | None:
     """The current round and its policy, checked; None if it is the one that is held already. memory: of this service.
 
@@ -61,7 +61,7 @@ def current(
 
 
 def numbered(
-    transport: Transport, contract: Contract, number: int, memory: Memory, witness: Transport | None = None
+    transport: Transport, contract: Contract, number: int, memory: SeenHeads, witness: Transport | None = None
 ) -> dict[str, Json]:
     """A round by its number, checked: where a ticket names the round that its batch follows."""
     signed, seen = shown_head(transport, contract, number), highest(memory, contract)

@@ -202,7 +202,7 @@ def test_a_device_answers_the_signed_question_and_refuses_one_out_of_range(tmp_p
         (larger.to_bytes(), None, None, "must lie in"),
         (asked, "0" * 64, None, "another statistic"),
         (None, None, None, "another form"),
-        (b"garbage", None, None, "not a question"),
+        (b"garbage", None, None, "not a statistic"),
     ):
         service = Asking(contract, private)
         device, fake = service.device(given, named, shown)

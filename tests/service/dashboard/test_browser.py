@@ -326,7 +326,7 @@ def test_the_dashboard_tells_everything(service: Process, browser: Browser) -> N
     page = browser.open(f"{service.url}/")
     page.until("document.querySelectorAll('#policy-picture td').length")
     page.until("document.querySelector('#certificate-body li')", 90)
-    assert "not even whoever runs this service" in page.text("h1") and page.text("#odds-value") == "88.1 %"
+    assert "the operator of this service" in page.text("h1") and page.text("#odds-value") == "88.1 %"
     assert page.text("#name") == "tea" and "Tea Ltd" in page.text("#footer")
     assert page.run("document.querySelectorAll('#policy-picture td').length") == 3 * HORIZON
     words = set(page.run("[...document.querySelectorAll('#policy-picture td')].map(cell => cell.title.split(' ')[0])"))

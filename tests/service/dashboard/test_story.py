@@ -185,7 +185,7 @@ def test_the_promise_in_words() -> None:
         None,
         "1-DP, local",
     )
-    assert "not even whoever runs" in words["sentence"]
+    assert "the operator of this service" in words["sentence"]
 
 
 def test_a_story_of_closed_rounds(tmp_path) -> None:
