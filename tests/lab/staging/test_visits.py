@@ -116,7 +116,7 @@ def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
         assert visit(service.url, WORLD, PEOPLE - 1, seed=1, workers=6).as_json()["counted"] == PEOPLE - 1
         store = service.collector.store
         with store.writing() as connection:
-            _, totals = store._tally(connection)
+            totals = store._totals(connection, store.tally())
         total = totals[1]
         assert total.users == PEOPLE - 1
         heard = total.cells.ravel()

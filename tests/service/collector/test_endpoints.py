@@ -294,5 +294,5 @@ def test_one_hostile_report_moves_no_cell_by_more_than_an_honest_one(tmp_path) -
         state = service.collector.store
         assert state.tally().people == 2
         with state.writing() as connection:
-            _, totals = state._tally(connection)
+            totals = state._totals(connection, state.tally())
         assert np.array_equal(totals[1].cells[0], low + high)
