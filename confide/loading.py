@@ -83,6 +83,11 @@ def load_file(path: str | Path) -> ModuleType:
     return module
 
 
+def module_name(name: str) -> str:
+    """The name of a module; of a user's file its stem, wherever the file lies."""
+    return name.removeprefix(FILE).partition("_")[2] if name.startswith(FILE) else name
+
+
 def loaded_files() -> tuple[str, ...]:
     """The users' files that this process has run: whatever other processes work for it run them too."""
     return tuple(_FILES)

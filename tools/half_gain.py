@@ -1,9 +1,12 @@
-"""How good the forecast of half the possible gain is, over held-out worlds: `python -m tools.half_gain --minutes 10 --json FILE`.
+"""How good the forecast of half the possible gain is: `python -m tools.half_gain --minutes 10`.
 
 A row is a world of the evaluation list, a trust model and an epsilon. The forecast knows the sizes of the world alone; what is true
 is found by the same search in the world itself, with other seeds. Right is within a factor of 3, or both beyond 10^7. Rows
-are taken in an order that is drawn once, until the minutes of CPU are over. With so few people that acting at random may be better,
-`--few` measures the regret of a thousand people as a share of that of random actions instead.
+are taken in an order that is drawn once, until the minutes of CPU are over. What is true and what was foreseen is kept in
+docs/research/half-gain.json, so that several calls add up to the whole table: nothing kept is measured again, but forecasts
+with `--forecast-again`, and `--minutes 0` says what is known. `--tuning` does the same in worlds on which the prior may be chosen,
+and `--few` measures the regret of a thousand people as a share of that of random actions instead. `--sizes` says how well a smooth
+rule of sizes could do: the power law that is fitted to what is true in these very worlds, and in all but the world of a row.
 """
 
 from __future__ import annotations
@@ -11,49 +14,140 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from confide.lab.environments import make
-from confide.lab.experiments.worlds import EVALUATION
-from confide.lab.simulation.half_gain import half_gain, people_until_half
+from confide.lab.environments import Environment
+from confide.lab.environments.registry import resolve
+from confide.lab.experiments.worlds import EVALUATION, TUNING
+from confide.lab.simulation.half_gain import BEYOND, half_gain, people_until_half
 from confide.lab.simulation.simulate import prepare, run
 from confide.privacy import Guarantee, Joint, Local, Shuffle
 
+RESEARCH = Path(__file__).resolve().parents[1] / "docs" / "research"
 EPSILONS, DELTA, SEED, FEW = (1.0, 3.0), 1e-6, 900, 1000
 WITHIN = 3.0
 PLACE = 0.05
 """By so much more than acting at random a thousand people may lose."""
 
+TRUSTS = ("joint", "shuffle", "local")
 
-def rows() -> list[tuple[str, Guarantee]]:
-    """All of them, in the order in which they are measured."""
+WorldAt = tuple[str, int | None]
+"""An address and a horizon; None is the one the world is registered with."""
+
+
+@dataclass(frozen=True)
+class HalfGainRow:
+    """A world under a guarantee: people until half of the gain is had, in truth and as foreseen; what is not measured is None."""
+
+    world: str
+    horizon: int | None
+    guarantee: str
+    true: float | None = None
+    forecast: float | None = None
+    share_of_random: float | None = None
+    """Of a thousand people, over that of acting at random."""
+
+    @property
+    def off(self) -> float | None:
+        """The factor between forecast and truth."""
+        if self.true is None or self.forecast is None:
+            return None
+        if self.true == self.forecast:
+            return 1.0
+        return max(self.forecast / self.true, self.true / self.forecast)
+
+
+def table(tuning: bool) -> list[tuple[WorldAt, Guarantee]]:
+    """All rows, in the order in which they are measured."""
+    worlds: list[WorldAt] = list(TUNING) if tuning else [(world, None) for world in EVALUATION]
     every = [
         (world, promise)
-        for world in EVALUATION
+        for world in worlds
         for epsilon in EPSILONS
         for promise in (Joint(epsilon, DELTA), Shuffle(epsilon, DELTA), Local(epsilon))
     ]
     return [every[index] for index in np.random.default_rng(0).permutation(len(every))]
 
 
-def measured(world: str, promise: Guarantee) -> dict[str, Any]:
-    """The forecast, and what is true."""
-    forecast = half_gain(make(world).spec, promise)
-    truth = people_until_half(world, promise, seed=SEED)
-    off = 1.0 if forecast.people == truth else max(forecast.people / truth, truth / forecast.people)
-    held = {"forecast": forecast.people, "low": forecast.low, "high": forecast.high, "true": truth, "off": off}
-    return {"world": world, "promise": str(promise), **held, "right": off <= WITHIN}
+def kept(place: Path) -> dict[tuple[WorldAt, str], HalfGainRow]:
+    """The rows that were measured before."""
+    if not place.is_file():
+        return {}
+    told: list[dict[str, Any]] = json.loads(place.read_text(encoding="utf-8").replace('"beyond"', "Infinity"))
+    rows = [HalfGainRow(**row) for row in told]
+    return {((row.world, row.horizon), row.guarantee): row for row in rows}
 
 
-def few(world: str, promise: Guarantee) -> dict[str, Any]:
-    """The regret of a thousand people over that of as many who act at random."""
-    share = run(prepare("ucbvi", world, promise, FEW, seeds=10, seed=SEED)).share_of_random
-    assert share is not None
-    return {"world": world, "promise": str(promise), "share": share, "right": share <= 1 + PLACE}
+def write(rows: list[HalfGainRow], place: Path) -> None:
+    """Keep rows, what is beyond 10^7 by that word; the file appears whole or not at all."""
+    told = [
+        json.dumps({name: "beyond" if value == math.inf else value for name, value in asdict(row).items()})
+        for row in rows
+    ]
+    draft = place.with_suffix(f".{os.getpid()}.partial")
+    draft.write_text("[\n" + ",\n".join(told) + "\n]\n", encoding="utf-8")
+    os.replace(draft, place)
+
+
+def measured(row: HalfGainRow, promise: Guarantee, few: bool, again: bool) -> HalfGainRow:
+    """The row with all that was not known of it."""
+    world: Environment = resolve(row.world, row.horizon, None)
+    if few and row.share_of_random is None:
+        return replace(
+            row, share_of_random=run(prepare("ucbvi", world, promise, FEW, seeds=10, seed=SEED)).share_of_random
+        )
+    if not few and row.true is None:
+        row = replace(row, true=people_until_half(world, promise, seed=SEED))
+    if not few and (row.forecast is None or again):
+        row = replace(row, forecast=half_gain(world.spec, promise).people)
+    return row
+
+
+def said(rows: list[HalfGainRow], number: int) -> str:
+    """How many rows are right, and by how much the others are off."""
+    lines = []
+    for trust in (*TRUSTS, ""):
+        offs = [row.off for row in rows if row.off is not None and row.guarantee.endswith(trust)]
+        if offs:
+            right, middle = sum(off <= WITHIN for off in offs), float(np.median(offs))
+            lines.append(f"{trust or 'all'}: {right} of {len(offs)} within a factor of {WITHIN:g}, median {middle:.2f}")
+    shares = [row.share_of_random for row in rows if row.share_of_random is not None]
+    if shares:
+        good = sum(share <= 1 + PLACE for share in shares)
+        lines.append(
+            f"{FEW:,} people: {good} of {len(shares)} lose at most {1 + PLACE:g} of random, worst {max(shares):.2f}"
+        )
+    return "\n".join([*lines, f"{number} rows in all"])
+
+
+def sizes(rows: list[HalfGainRow]) -> str:
+    """How many rows a power law of sizes, one for each trust model, gets right in the worlds it is fitted to, and in others."""
+    known = [row for row in rows if row.true is not None]
+    columns, truths = [], np.log10([min(row.true or math.inf, BEYOND) for row in known])
+    for row in known:
+        spec = resolve(row.world, row.horizon, None).spec
+        facts = (
+            1.0,
+            *np.log10([spec.states, spec.actions, spec.horizon]),
+            "3" in row.guarantee[:2],
+            spec.dynamics == "per-step",
+        )
+        columns.append([fact * row.guarantee.endswith(trust) for trust in TRUSTS for fact in facts])
+    table, worlds = np.array(columns, dtype=float), np.array([f"{row.world} {row.horizon}" for row in known])
+    errors = {"fitted to these worlds": truths - table @ np.linalg.lstsq(table, truths)[0]}
+    errors["fitted without the world of a row"] = apart = np.empty(len(truths))
+    for world in set(worlds):
+        left_out = worlds == world
+        fitted = np.linalg.lstsq(table[~left_out], truths[~left_out])[0]
+        apart[left_out] = truths[left_out] - table[left_out] @ fitted
+    near = {name: int((np.abs(error) <= math.log10(WITHIN)).sum()) for name, error in errors.items()}
+    return "\n".join(f"a power law of sizes, {name}: {right} of {len(known)}" for name, right in near.items())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,19 +155,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="of CPU, after which no further row is begun")
     parser.add_argument("--few", action="store_true", help="of a thousand people, against acting at random")
-    parser.add_argument("--json", type=Path, help="write what was found here")
+    parser.add_argument("--tuning", action="store_true", help="in the worlds on which the prior may be chosen")
+    parser.add_argument("--forecast-again", action="store_true", help="forecasts that are kept are made again")
+    parser.add_argument(
+        "--sizes", action="store_true", help="how well a rule of sizes alone could do; measures nothing"
+    )
+    parser.add_argument("--json", type=Path, help="where rows are kept, if not in docs/research")
     options = parser.parse_args(arguments)
-    started, found = time.process_time(), []
-    for world, promise in rows():
-        if time.process_time() - started > 60 * options.minutes:
+    place = options.json or RESEARCH / ("half-gain-tuning.json" if options.tuning else "half-gain.json")
+    if options.sizes:
+        print(sizes(list(kept(place).values())))
+        return 0
+    rows, started, every = kept(place), time.process_time(), table(options.tuning)
+    for world, promise in every:
+        if time.process_time() - started >= 60 * options.minutes:
             break
-        row = few(world, promise) if options.few else measured(world, promise)
-        found.append(row)
-        print(*(f"{value:.3g}" if isinstance(value, float) else value for value in row.values()), flush=True)
-        if options.json:
-            told = [{name: None if value == math.inf else value for name, value in each.items()} for each in found]
-            options.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    print(f"{sum(row['right'] for row in found)} of {len(found)} of {len(rows())} rows are right")
+        key = (world, str(promise))
+        before = rows.get(key, HalfGainRow(*world, str(promise)))
+        rows[key] = measured(before, promise, options.few, options.forecast_again)
+        if rows[key] != before:
+            print(*asdict(rows[key]).values(), flush=True)
+            write(list(rows.values()), place)
+    print(said(list(rows.values()), len(every)))
     return 0
 
 

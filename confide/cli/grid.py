@@ -179,7 +179,7 @@ def run_all(study: Study, workers: int, scheduler: str | None, replace: bool) ->
         kept = all(cell.folder is not None for cell in study.cells)
         way_on = "these are kept, and the same command goes on from them." if kept else "--out would have kept them."
         done = seeds - study.missing_seeds
-        note(f"confide: interrupted after {done} of {counted(seeds, 'seed')}; {way_on}")
+        note(f"confide: {done} of {counted(seeds, 'seed')} finished; {way_on}")
         raise
 
 

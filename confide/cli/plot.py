@@ -128,7 +128,7 @@ def command(
     curves += [FacetCurve(elsewhere, {"run": curve.name}, curve.episodes, curve.rows) for curve in outside]
     facet_figure(curves, out, band=band, log=log, per_episode=per_episode, measure=measures[0])
     shown = [
-        *(f"{run.environment}: {name}" if len(worlds) > 1 else name for run, name in zip(runs, names, strict=True)),
+        *(_placed(run, name) if len(worlds) > 1 else name for run, name in zip(runs, names, strict=True)),
         *(curve.name for curve in outside),
     ]
     rows = [
@@ -146,6 +146,11 @@ def command(
     cells = [(*row[:3], row[3].value, row[3].ends(".4g")) for row in rows]
     output.table(columns, cells)
     output.note(f"Drawn: {out}")
+
+
+def _placed(run: Run, name: str) -> str:
+    """The name of a run with its world, where it does not name that already."""
+    return name if run.environment in name else f"{run.environment}: {name}"
 
 
 def _values(runs: list[Run], names: list[str]) -> list[dict[str, str]]:

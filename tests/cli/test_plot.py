@@ -51,6 +51,14 @@ def test_runs_in_two_worlds_say_in_which(saved: Path, capsys: pytest.CaptureFixt
     assert names == ["random/2x2: obi, 2-DP, local", "riverswim/6: obi, 2-DP, local"]
 
 
+def test_a_name_that_has_its_world_is_not_given_it_twice(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for world in ("random/2x2", "riverswim/6"):
+        example_run(environment=world, label=f"obi, {world}").save(saved / world[-1])
+    assert run(["plot", str(saved / "2"), str(saved / "6"), "--out", str(saved / "a.png"), "--json"]) == 0
+    names = [row["name"] for row in json.loads(capsys.readouterr().out)["runs"]]
+    assert names == ["obi, random/2x2", "obi, riverswim/6"]
+
+
 def test_curves_of_others_come_from_a_file(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     theirs = saved / "theirs.csv"
     theirs.write_text(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import InvalidInput
+from ...loading import module_name
 from ...mdp import Model, Policy, Spec
 from ...validation import Json
 from .registry import Environment, EpisodeArrays, RewardScale, blank, check_size, register
@@ -58,7 +59,9 @@ def from_gymnasium(
     layers = _layers(world)
     plain = world.spec.id if world.spec is not None else type(world.unwrapped).__name__
     name = " in ".join([plain, *(f"{layer.kind.__name__}({layer.chosen})" for layer in layers[::-1] if layer.changes)])
-    made_of = tuple(f"{layer.kind.__module__}.{layer.kind.__qualname__}({layer.chosen})" for layer in layers)
+    made_of = tuple(
+        f"{module_name(layer.kind.__module__)}.{layer.kind.__qualname__}({layer.chosen})" for layer in layers
+    )
     states = FiniteSpace.of(f"observation space of {name}", world.observation_space)
     actions = FiniteSpace.of(f"action space of {name}", world.action_space)
     if len(actions.sizes) > 1:

@@ -85,6 +85,8 @@ def _entries(record: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, 
             yield from _entries(value, f"{above}{name}.")
         elif name == "files":
             yield from ((f"file {file['name']}", f"of hash {file['sha256'][:16]}") for file in value)
+        elif isinstance(value, list):
+            yield from ((f"{above}{name}[{number}]", str(each)) for number, each in enumerate(value))
         else:
             yield f"{above}{name}", str(value)
 

@@ -72,7 +72,24 @@ def test_a_wrapped_world_is_recorded_with_its_wrappers_and_their_parameters() ->
     made_of = runs[1].config[RECORD]["world"]["made_of"]
     assert made_of[0].endswith("Paid(factor=2.0)") and "map_name=4x4" in made_of[-1]
     (difference,) = differences(*(run.config[RECORD]["world"] for run in (runs[0], plain_name(runs[1], runs[0]))))
-    assert "factor=0.5" in difference and "factor=2.0" in difference
+    where = f"{__name__}.Paid"
+    assert difference == f"made_of[0] was {where}(factor=0.5) and is {where}(factor=2.0)", (
+        "the rest of the stack is alike"
+    )
+
+
+def test_a_wrapper_of_ones_own_has_the_name_of_its_file_wherever_that_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_FILES", {})
+    text = "import gymnasium\nclass Slow(gymnasium.Wrapper):\n    pass\n"
+    names = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "my_worlds.py").write_text(text)
+        slow = loading.load_file(tmp_path / folder / "my_worlds.py").Slow
+        names.append(from_gymnasium(slow(gymnasium.make("FrozenLake-v1")), 5, (0, 1)).made_of[0])
+    assert names == ["my_worlds.Slow()"] * 2
 
 
 def plain_name(run: Run, other: Run) -> Run:
