@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .init import folder_of
 from .options import check_plot
 from .output import emit, note, plain_number, table, working
+
+if TYPE_CHECKING:
+    from ..analysis.reporting.stated import StatedInterval
 
 ORDINARY = ("practice", "learned")
 
@@ -81,7 +85,7 @@ def command(
             click.echo(f"{label:<15} {comparison.assumes[name]}")
 
 
-def _interval(estimate: dict[str, float] | None) -> str:
+def _interval(estimate: StatedInterval | None) -> str:
     if estimate is None:
         return "-"
     return f"{plain_number(estimate['value'])} ({plain_number(estimate['low'])} to {plain_number(estimate['high'])})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,10 @@ from .learner import show_worth
 from .output import emit, plain_number, working
 
 if TYPE_CHECKING:
+    from ..analysis.reporting.stated import Findings
     from ..analysis.results.fit import Fit
+    from ..lab.environments import Environment
+    from ..mdp import Policy
 
 
 @click.command("evaluate")
@@ -40,8 +43,15 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
         _exactly(fit, fit.table() if table is None else as_policy(table, fit.knowledge), environment, as_json)
         return
     with working("judging"):
-        findings = dict(fit.findings) if table is None else judge(fit, table)
-    worth = {name: findings.get(name) for name in ("value", "low", "high", "practice", "gain", "confidence")}
+        findings = fit.findings if table is None else judge(fit, table)
+    worth: Findings = {
+        "value": findings.get("value"),
+        "low": findings.get("low"),
+        "high": findings.get("high"),
+        "practice": findings.get("practice"),
+        "gain": findings.get("gain"),
+        "confidence": findings.get("confidence"),
+    }
     if as_json:
         emit(worth)
         return
@@ -53,7 +63,7 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
     show_worth(worth, fit.certificate.guarantee)
 
 
-def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
+def _exactly(fit: Fit, table: Policy, environment: str, as_json: bool) -> None:
     from ..lab.environments import make
     from ..learning.planning import optimal_value, policy_value
 
@@ -75,18 +85,18 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
     scale = world.scale
     value = scale.to_people(policy_value(world.model, table), horizon)
     best = scale.to_people(optimal_value(world.model), horizon)
-    result = {"environment": world.address, "value": value, "optimal_value": best, "lower": fit.findings["lower"]}
+    lower = fit.findings["lower"]
     if as_json:
-        emit(result)
+        emit({"environment": world.address, "value": value, "optimal_value": best, "lower": lower})
         return
     worth, most = plain_number(value, digits=6), plain_number(best, digits=6)
     click.echo(f"value {worth} in {world.address}, where the best policy has the value {most}")
-    if result["lower"] is not None:
-        click.echo(f"the fit said: at least {plain_number(result['lower'], digits=6)}")
+    if lower is not None:
+        click.echo(f"the fit said: at least {plain_number(lower, digits=6)}")
 
 
-def _with_people(world: Any, table: Any) -> Any:
-    """The policy completed by the world's current practice where people follow current practice; else what a machine would play."""
+def _with_people(world: Environment, table: Policy) -> Policy:
+    """The policy completed by the world's current practice where people follow it; else what a machine would play."""
     from ..lab.simulation.offline import PRACTICES, practice_of
 
     if world.address.partition("?")[0] in PRACTICES:

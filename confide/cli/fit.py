@@ -18,6 +18,7 @@ from .output import emit, note, plain_number, stages
 
 if TYPE_CHECKING:
     from ..analysis.fitting import Check
+    from ..analysis.reporting.stated import Findings
     from ..analysis.results.fit import Fit
     from ..data.statistics.counting import DatasetCounts
     from ..data.trajectories import Dataset
@@ -175,7 +176,7 @@ def _fit(
 
     shown: list[bool] = []
 
-    def show(findings: dict[str, Any]) -> None:
+    def show(findings: Findings) -> None:
         if not as_json:
             show_verdict(findings, replace(promise, unit=data.unit))
             shown.append(True)

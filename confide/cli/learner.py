@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import InvalidInput
-from ..validation import Json
 from .output import plain_number
 
 if TYPE_CHECKING:
+    from ..analysis.reporting.stated import Findings
     from ..privacy import Guarantee
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -101,24 +101,25 @@ def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, An
     return options
 
 
-def show_worth(findings: dict[str, Json], promise: Guarantee | None = None) -> None:
+def show_worth(findings: Findings, promise: Guarantee | None = None) -> None:
     """Show the verdict on a policy, and how far the data goes."""
     show_verdict(findings, promise)
     show_coverage(findings, promise)
 
 
-def show_coverage(findings: dict[str, Any], promise: Guarantee | None = None) -> None:
+def show_coverage(findings: Findings, promise: Guarantee | None = None) -> None:
     """Show which gain would have been found, and how far the data goes, where a policy was judged."""
     from ..analysis.reporting.offline_report import noun, plural, power_said
 
-    if findings.get("gain") is not None and findings.get("practice") is not None:
+    gain = findings.get("gain")
+    if gain is not None and findings.get("practice") is not None:
         unit = "person" if promise is None else noun(promise)
-        stated = power_said(findings, unit, "" if findings["gain"]["value"] else "no difference was found; ")
+        stated = power_said(findings, unit, "" if gain["value"] else "no difference was found; ")
         for line in [*([stated] if stated else []), *coverage_lines(findings, plural(unit))]:
             click.echo(line)
 
 
-def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> None:
+def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
     """Show whether a policy is better than current practice, by how much, how surely, under which promise; and if it is not
     surely better, how many people it would take.
     """
@@ -144,16 +145,15 @@ def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> 
             click.echo(f"to be sure, if it is as good as it looks: about {needed} {plural(unit)}")
 
 
-def resting_lines(findings: dict[str, Any]) -> list[str]:
+def resting_lines(findings: Findings) -> list[str]:
     """Lines about what a value rests on, and which checks of that were made."""
     lines = [f"rests on: {line}" for line in findings.get("assumes") or []]
     lines += [f"{'checked' if check['passed'] else 'ALARM'}: {check['said']}" for check in findings.get("checks") or []]
     return [*lines, *([findings["judged_said"]] if findings.get("judged_said") else [])]
 
 
-def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str]:
-    """Lines about how far the data goes: what stays unchanged, what stands out, how many people it would take, and "
-    "what runs alone."""
+def coverage_lines(findings: Findings, people: str = "people") -> list[str]:
+    """Lines about how far the data goes: what stays unchanged, what stands out, how many people it would take, what runs alone."""
     coverage, needed, alone, lines = findings.get("coverage"), findings.get("needed"), findings.get("alone"), []
     if coverage is not None:
         lines.append(f"{coverage['kept']:.0%} of steps unchanged; {coverage['pairs']:.0%} of pairs exceed the noise")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import click
+import numpy as np
 
 from ..analysis.reporting.numbers import written as plain_number
 from ..validation import Json
@@ -58,21 +58,23 @@ def working(label: str) -> Iterator[None]:
 __all__ = ["emit", "note", "plain_number", "table"]
 
 
-def emit(data: dict[str, Json]) -> None:
+def emit(data: Mapping[str, object]) -> None:
     """Print exactly one JSON object, with infinities and NaN as null (JSON has no word for them)."""
     click.echo(json.dumps(_plain(data)))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
+def _plain(value: object) -> Json:
+    if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):
+    if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"JSON has no word for {type(value).__name__}")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:

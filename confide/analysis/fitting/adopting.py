@@ -67,6 +67,7 @@ from ...protocol.kinds.judged import (
 )
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
+from ..reporting.stated import Findings, StatedJudgement
 from .alarms import ANOTHER, BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
 from .findings import UnitConverter
 from .plan import PREVIOUS
@@ -633,7 +634,7 @@ class Inquiry:
         self.releases = self._judgement.releases
         return with_evidence(self._judgement, plan)
 
-    def __call__(self, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
+    def __call__(self, plan: OfflinePlan, findings: Findings, in_units: UnitConverter) -> Findings:
         """What judging people said of the policy that was taken, for its findings; see `alarms.ruling`."""
         return verdict(self._judgement, plan, findings, in_units, self._judge.logged)
 
@@ -662,7 +663,7 @@ class Recollection:
         self._judgement = recalled(self._releases, plan, chances, self._logged)
         return plan if self._judgement is None else with_evidence(self._judgement, plan)
 
-    def __call__(self, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
+    def __call__(self, plan: OfflinePlan, findings: Findings, in_units: UnitConverter) -> Findings:
         """What was said of it, for its findings; of another plan nothing is called better."""
         if self._judgement is None:
             return {**ruling(None, self._alarms, self._logged, False), "judged_said": ANOTHER}
@@ -693,8 +694,8 @@ def undone_by(judgement: Judgement) -> float | None:
 
 
 def verdict(
-    judgement: Judgement | None, plan: OfflinePlan, findings: dict[str, Any], in_units: UnitConverter, logged: bool
-) -> dict[str, Any]:
+    judgement: Judgement | None, plan: OfflinePlan, findings: Findings, in_units: UnitConverter, logged: bool
+) -> Findings:
     """`judged`, `alarms`, whether the policy is `recommended`, and `judged_said`, by the rules of `alarms`."""
     if judgement is None:
         return ruling(None, (), logged, False)
@@ -709,15 +710,16 @@ def verdict(
             raised.append(DISAGREEMENT)
         foretold = in_units(table, difference=True)
     shown = in_units(gain, difference=True)
-    judged: dict[str, Any] = {
+    judged: StatedJudgement = {
         "alpha": alpha,
         "gain": shown["value"],
         "low": shown["low"],
         "high": shown["high"],
         "sure": gain.sure(),
+        "undone_by": undone_by(judgement) if gain.sure() and not logged else None,
+        "people": judgement.releases[judgement.name].users,
     }
-    judged["undone_by"] = undone_by(judgement) if gain.sure() and not logged else None
-    judged["people"] = judgement.releases[judgement.name].users
     numbers = [*np.round(judgement.residuals, 2).tolist(), *([] if logged else [round(judgement.balance, 2)])]
-    ruled = ruling(judged, raised, logged, bool(findings["gain"]["sure"]))
+    table_gain = findings["gain"]
+    ruled = ruling(judged, raised, logged, bool(table_gain and table_gain["sure"]))
     return {**ruled, "foretold": foretold, "tested": numbers}

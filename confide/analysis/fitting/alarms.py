@@ -19,10 +19,10 @@ nothing is called better but by the analyst's own declaration (`unconfounded`), 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from ..reporting.numbers import written
+from ..reporting.stated import CheckMade, Findings, StatedJudgement
 
 RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT = "residual", "propensity", "balance", "disagreement"
 ALARMS = (RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT)
@@ -56,7 +56,7 @@ CONFOUNDED = (
 )
 
 
-def ruling(judged: dict[str, Any] | None, alarms: Collection[str], logged: bool, table_sure: bool) -> dict[str, Any]:
+def ruling(judged: StatedJudgement | None, alarms: Collection[str], logged: bool, table_sure: bool) -> Findings:
     """`judged` with its `sure` by the rules of this module, `alarms`, `recommended`, and the sentence `judged_said`.
 
     judged: `alpha`, `gain`, `low`, `high`, `sure`, `undone_by` and `people`, or None where nothing could be judged.
@@ -75,7 +75,7 @@ def ruling(judged: dict[str, Any] | None, alarms: Collection[str], logged: bool,
     }
 
 
-def _said(judged: dict[str, Any], raised: list[str], logged: bool, blind: bool) -> str:
+def _said(judged: StatedJudgement, raised: list[str], logged: bool, blind: bool) -> str:
     """The judgement in a sentence, with what it rests on and what the alarms mean."""
     gain, low, high = (written(judged[key], sign=True) for key in ("gain", "low", "high"))
     decisions = f"{10 * judged['alpha']:g} of 10 decisions"
@@ -101,18 +101,18 @@ def _said(judged: dict[str, Any], raised: list[str], logged: bool, blind: bool) 
     return f"{measured}. ALARM ({', '.join(raised)}): {why}: {then}"
 
 
-def silenced(findings: Mapping[str, Any]) -> bool:
+def silenced(findings: Findings) -> bool:
     """Whether findings forbid to call any policy better by the table alone: an alarm was raised, or nobody can tell what else
     decided about a single step."""
     unseen = any(check["name"] == CONFOUNDING and not check["passed"] for check in findings.get("checks") or [])
     return unseen or bool(findings.get("alarms"))
 
 
-def one_step(findings: dict[str, Any], horizon: int, logged: bool, unconfounded: bool) -> dict[str, Any]:
+def one_step(findings: Findings, horizon: int, logged: bool, unconfounded: bool) -> Findings:
     """What findings of a single step may say: see the end of this module's docstring. Others stay as they are."""
     if horizon > 1 or logged or findings.get("recommended") is None:
         return {}
     said = UNCONFOUNDED if unconfounded else CONFOUNDED
-    check = {"name": CONFOUNDING, "passed": unconfounded, "said": said}
+    check: CheckMade = {"name": CONFOUNDING, "passed": unconfounded, "said": said}
     better = bool(findings["recommended"]) and unconfounded
     return {"recommended": better, "checks": [*(findings.get("checks") or []), check]}

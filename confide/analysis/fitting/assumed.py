@@ -6,7 +6,7 @@ None of it concerns privacy: guarantees hold whatever states leave out.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.counts import DROPPED, TRANSITIONS
 from ...protocol.releases import CountRelease
 from ..reporting.numbers import written
+from ..reporting.stated import CheckMade, EndedEarly, Findings
 
 if TYPE_CHECKING:
     pass
@@ -34,7 +35,7 @@ PRACTICE = "practice"
 """The name of the check of the table against what people earned."""
 
 
-def resting_on(release: CountRelease, evidence: Evidence, policy: NDArray[np.float64]) -> dict[str, Any]:
+def resting_on(release: CountRelease, evidence: Evidence, policy: NDArray[np.float64]) -> Findings:
     """`assumes`, `ended` and `checks`: the assumptions in sentences, how many episodes ended early, and what was checked."""
     knowledge = evidence.model.knowledge
     ended = ended_early(release, evidence.model)
@@ -42,7 +43,7 @@ def resting_on(release: CountRelease, evidence: Evidence, policy: NDArray[np.flo
     return {"assumes": [STATES_TELL, *taken], "ended": ended, "checks": checks(evidence, policy)}
 
 
-def ended_early(release: CountRelease, model: LoggedModel) -> dict[str, Any] | None:
+def ended_early(release: CountRelease, model: LoggedModel) -> EndedEarly | None:
     """About how many episodes came to their end, with an interval for the noise; None where none can, or where it was not asked.
 
     `before`: the step before whose transition they ended, the horizon where moves of the last step are not told apart. The count is
@@ -66,17 +67,17 @@ def ended_early(release: CountRelease, model: LoggedModel) -> dict[str, Any] | N
     return {"value": value, "low": low, "high": high, "confidence": CONFIDENCE, "before_last": strictly}
 
 
-def ended_said(ended: dict[str, Any], knowledge: Knowledge) -> str:
+def ended_said(ended: EndedEarly, knowledge: Knowledge) -> str:
     """How many episodes ended, and what that was taken for, in a sentence."""
     when = "before their last step" if ended["before_last"] else "by their last step"
-    count, low, high = (written(round(ended[key])) for key in ("value", "low", "high"))
+    count, low, high = (written(round(end)) for end in (ended["value"], ended["low"], ended["high"]))
     return (
         f"about {count} episodes ({low} to {high}, by the noise) came to their end {when}; an episode that stops is taken to have "
         "ended, with nothing paid afterwards, and not to be lost"
     )
 
 
-def checks(evidence: Evidence, policy: NDArray[np.float64]) -> list[dict[str, Any]]:
+def checks(evidence: Evidence, policy: NDArray[np.float64]) -> list[CheckMade]:
     """The checks that were made of the assumption: `name`, `passed`, and what that means (`said`)."""
     wrong = misfit(evidence, policy)
     if wrong is None:

@@ -19,8 +19,8 @@ from ...learning.planning.propensities import weighed_worth
 from ...mdp import CURRENT_PRACTICE, Policy
 from ...mdp.knowledge import read_table
 from ...protocol.releases import CountRelease
-from ...validation import Json
 from ..reporting import drawing, pages
+from ..reporting.stated import ComparedRow, ComparisonDocument, StatedGain, StatedInterval
 from ..results.fit import Fit
 from ..results.folder import CONFIG
 from .alarms import CONFOUNDING, silenced
@@ -47,22 +47,26 @@ class Compared:
     """
 
     name: str
-    value: dict[str, float]
-    gain: dict[str, float]
+    value: StatedInterval
+    gain: StatedGain
     model: float
     changed: float
-    weighed: dict[str, float] | None = None
+    weighed: StatedInterval | None = None
 
-    def as_json(self) -> dict[str, Json]:
+    def as_json(self) -> ComparedRow:
         """The comparison's row as plain values."""
-        document: dict[str, Json] = {
+        document: ComparedRow = {
             "policy": self.name,
-            **self.value,
+            "value": self.value["value"],
+            "low": self.value["low"],
+            "high": self.value["high"],
             "gain": self.gain,
             "model": self.model,
             "changed": self.changed,
         }
-        return document if self.weighed is None else {**document, "weighed": self.weighed}
+        if self.weighed is not None:
+            document["weighed"] = self.weighed
+        return document
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Comparison:
     confidence: float
     alarms: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Json]:
+    def as_json(self) -> ComparisonDocument:
         """The stable machine-readable form."""
         return {
             "confidence": self.confidence,
@@ -165,9 +169,9 @@ def judged(
     for name, table in tables.items():
         changed, by_weights = None if _as_now(table) else table, None
         gain = evidence.compare(table, sure)
-        more = {**in_units(gain, difference=True), "sure": gain.sure()}
+        more: StatedGain = {**in_units(gain, difference=True), "sure": gain.sure()}
         if changed is None:
-            more = {**dict.fromkeys(("value", "low", "high"), 0.0), "sure": False}
+            more = {"value": 0.0, "low": 0.0, "high": 0.0, "sure": False}
         if weighed is not None and floor is not None and (table[0, : knowledge.states, 0] == 0).all():
             policy, noise = table[0, :, 1:] * knowledge.acting, weighed.noise.transitions
             by_weights = in_units(weighed_worth(weighed.counts.rewards[0], policy, weighed.users, floor, noise, sure))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ...learning.planning.logged import noise_deviation
 from ...learning.planning.ope import Evidence, policy_values
 from ...mdp.knowledge import Knowledge
 from ...protocol.releases import CountRelease
-from ...validation import Json
+from ..reporting.stated import L, StatedDifference, StatedInterval
 
 MOST = 10
 NEGLIGIBLE = 0.005
@@ -31,39 +31,50 @@ LARGE = 10**6
 
 
 @dataclass(frozen=True)
-class Different:
+class Different(Generic[L]):
     """In `state` the policy says `action` at these steps, where people mostly do `instead` (a share of the time).
 
     gain: of this difference alone, with low and high, a person, in people's units; None if it was not judged. rests: on how
     many counted steps of this state and action that rests, and the 95 % error of that number, both from the release.
     """
 
-    state: Any
-    action: Any
+    state: L
+    action: L
     steps: tuple[int, ...]
-    instead: Any
+    instead: L
     share: float
-    gain: dict[str, float] | None
+    gain: StatedInterval | None
     rests: float
     error: float
 
-    def named(self, states: Sequence[Any], actions: Sequence[Any]) -> Different:
-        """The difference with names in place of numbers."""
-        return replace(self, state=states[self.state], action=actions[self.action], instead=actions[self.instead])
-
-    def as_json(self) -> dict[str, Json]:
+    def as_json(self) -> StatedDifference[L]:
         """The difference as plain values."""
-        return {**asdict(self), "steps": list(self.steps)}
+        return {
+            "state": self.state,
+            "action": self.action,
+            "steps": list(self.steps),
+            "instead": self.instead,
+            "share": self.share,
+            "gain": self.gain,
+            "rests": self.rests,
+            "error": self.error,
+        }
+
+
+def labelled(change: Different[int], states: Sequence[str], actions: Sequence[str]) -> Different[str]:
+    """The difference with names in place of numbers."""
+    names = states[change.state], actions[change.action], change.steps, actions[change.instead]
+    return Different(*names, change.share, change.gain, change.rests, change.error)
 
 
 def differences(
     evidence: Evidence,
     extended: NDArray[np.float64],
     release: CountRelease,
-    in_units: Callable[..., dict[str, float]],
+    in_units: Callable[..., StatedInterval],
     most: int = MOST,
     judged: bool | None = None,
-) -> list[Different]:
+) -> list[Different[int]]:
     """The differences that matter most, the greatest first, by numbers of states and actions. extended: (H, S, A+1).
     judged: whether each is judged by itself; by default where that is quick.
     """

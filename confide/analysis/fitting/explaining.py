@@ -18,7 +18,7 @@ from ...mdp import CURRENT_PRACTICE
 from ...validation import Json
 from ..results.fit import Fit
 from .comparing import evidence_of
-from .differences import MOST, Different, differences
+from .differences import MOST, Different, differences, labelled
 from .findings import Units, in_people_units
 from .plan import COUNTS
 from .refit import releases_of
@@ -28,13 +28,13 @@ LISTED = 3
 """States that a condition lists by name, at most."""
 
 
-def explain(fit: Fit, most: int = MOST) -> list[Different]:
+def explain(fit: Fit, most: int = MOST) -> list[Different[str]]:
     """The differences from current practice that matter most, the greatest first."""
     evidence, extended = evidence_of(fit)
     in_units = in_people_units(Units.of(fit.config), fit.knowledge.spec.horizon)
     release = releases_of(fit)[COUNTS]
     changes = differences(evidence, extended, release, in_units, most, judged=True)
-    return [change.named(fit.states, fit.actions) for change in changes]
+    return [labelled(change, fit.states, fit.actions) for change in changes]
 
 
 class Condition(NamedTuple):

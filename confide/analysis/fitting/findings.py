@@ -16,6 +16,7 @@ from ...learning.planning.logged import noise_deviation
 from ...learning.planning.ope import Evidence, difference
 from ...mdp.knowledge import Knowledge
 from ...protocol.releases import CountRelease
+from ..reporting.stated import Findings, StatedInterval
 from .alarms import one_step
 from .assumed import resting_on
 from .differences import differences
@@ -42,7 +43,7 @@ def first_states(knowledge: Knowledge, releases: dict[str, CountRelease]) -> NDA
 class UnitConverter(Protocol):
     """Converts an estimate into plain numbers in people's units."""
 
-    def __call__(self, estimate: Estimate, difference: bool = False) -> dict[str, float]:
+    def __call__(self, estimate: Estimate, difference: bool = False) -> StatedInterval:
         """`value`, `low` and `high`; of a difference, or of a value."""
         ...
 
@@ -82,13 +83,16 @@ def in_people_units(units: Sequence[float], horizon: int) -> UnitConverter:
     """A converter of estimates of sums of rewards in [0, 1] into sums of rewards in the declared range, never beyond them."""
     low, high, least, most = Units(*units)
 
-    def convert(estimate: Estimate, difference: bool = False) -> dict[str, float]:
+    def convert(estimate: Estimate, difference: bool = False) -> StatedInterval:
         if difference:
             least_gain, most_gain, start = least - most, most - least, 0.0
         else:
             least_gain, most_gain, start = least, most, low * horizon
-        values = {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
-        return {key: min(max(value, least_gain), most_gain) for key, value in values.items()}
+
+        def within(number: float) -> float:
+            return min(max(start + (high - low) * number, least_gain), most_gain)
+
+        return {"value": within(estimate.value), "low": within(estimate.low), "high": within(estimate.high)}
 
     return convert
 
@@ -100,12 +104,12 @@ class Asker(Protocol):
         """The plan itself, or another that they are surer of."""
         ...
 
-    def __call__(self, plan: Any, findings: dict[str, Any], in_units: UnitConverter) -> dict[str, Any]:
+    def __call__(self, plan: Any, findings: Findings, in_units: UnitConverter) -> Findings:
         """What they say of it, which is added to the findings."""
         ...
 
 
-FindingsCallback = Callable[[dict[str, Any]], None]
+FindingsCallback = Callable[[Findings], None]
 """Called with the judgement of a policy, before the other findings are computed."""
 
 LOWER = 0.99
@@ -132,7 +136,7 @@ def findings(
     initial: NDArray[np.float64] | None,
     on_judged: FindingsCallback | None = None,
     asking: Asker | None = None,
-) -> dict[str, Any]:
+) -> Findings:
     """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. on_judged: called with
     the judgement as soon as it is there, since all that follows takes longer.
 
@@ -147,24 +151,26 @@ def findings(
     """
     learner, scale, knowledge, units, logged, unconfounded = task
     lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
-    summary: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
+    summary: Findings = {"users": release.users, "value": None, "lower": lower}
     evidence: Any = getattr(learned, "evidence", None)
     if evidence is None:
         return summary
     in_units = in_people_units(units, knowledge.spec.horizon)
     chosen = getattr(learned, "extended", learned.policy)
-    judged = {**summary, **judgement(evidence, learned, in_units), **resting_on(release, evidence, chosen)}
+    judged: Findings = {**summary, **judgement(evidence, learned, in_units), **resting_on(release, evidence, chosen)}
     if asking is not None:
         judged |= asking(learned, judged, in_units)
     judged |= one_step(judged, knowledge.spec.horizon, logged, unconfounded)
     if on_judged is not None:
         on_judged(judged)
     changed = differences(evidence, chosen, release, in_units)
+    usual = judged["practice"]
+    practice = 0.0 if usual is None else usual["value"]
     return {
         **judged,
         "differences": [change.as_json() for change in changed],
         "needed": _needed(knowledge, release),
-        **prospects(learner, release, learned, scale, partial(Units(*units).gained, judged["practice"]["value"])),
+        **prospects(learner, release, learned, scale, partial(Units(*units).gained, practice)),
     }
 
 
@@ -173,12 +179,15 @@ def _needed(knowledge: Knowledge, release: CountRelease) -> float:
     return people_needed(knowledge, noise, None if release.visited is None else math.sqrt(release.visited.variance))
 
 
-def judgement(evidence: Evidence, learned: Learned, in_units: UnitConverter) -> dict[str, Any]:
+def judgement(evidence: Evidence, learned: Learned, in_units: UnitConverter) -> Findings:
     """The estimates of a policy, of its table alone, and of current practice, with their differences."""
     more = getattr(learned, "more", None) or difference(evidence, getattr(learned, "extended", learned.policy))
     value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
+    stated = in_units(value)
     return {
-        **in_units(value),
+        "value": stated["value"],
+        "low": stated["low"],
+        "high": stated["high"],
         "lower": in_units(evidence.evaluate(more, LOWER))["low"],
         "alone": {**in_units(alone), "vacuous": vacuous(alone, evidence.model.knowledge)},
         "practice": in_units(evidence.evaluate(None)),

@@ -12,7 +12,7 @@ from ...errors import InvalidInput
 from ...learning.learners.apvi import Apvi
 from ...mdp import Policy
 from ...mdp.knowledge import Knowledge
-from ...validation import Json
+from ..reporting.stated import Findings
 from ..results.fit import Fit
 from .findings import Units, first_states, in_people_units
 from .plan import COUNTS, RETURNS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def judge(fit: Fit, policy: ArrayLike | Policy, confidence: float = 0.95) -> dict[str, Json]:
+def judge(fit: Fit, policy: ArrayLike | Policy, confidence: float = 0.95) -> Findings:
     """`value` with `low` and `high`, `practice`, and `gain`: what the policy is worth, in people's units.
 
     policy: (H, S, A) or (S, A) probabilities, or (H, S) or (S,) chosen actions, over the declared states. Each interval
@@ -39,8 +39,11 @@ def judge(fit: Fit, policy: ArrayLike | Policy, confidence: float = 0.95) -> dic
         table = np.concatenate([table, idle], axis=1)
     in_units = in_people_units(Units.of(fit.config), knowledge.spec.horizon)
     more = evidence.compare(table, confidence)
+    stated = in_units(evidence.evaluate(table, confidence))
     return {
-        **in_units(evidence.evaluate(table, confidence)),
+        "value": stated["value"],
+        "low": stated["low"],
+        "high": stated["high"],
         "practice": in_units(evidence.evaluate(None, confidence)),
         "gain": {**in_units(more, difference=True), "sure": more.sure()},
         "confidence": confidence,

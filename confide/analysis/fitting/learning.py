@@ -15,6 +15,7 @@ from ...mdp.critic import VectorPolicy
 from ...mdp.knowledge import Knowledge
 from ...protocol.design import TIGHT
 from ...protocol.releases import CountRelease
+from ..reporting.stated import Findings
 from . import choices
 from .findings import Asker, FindingsCallback, LearningTask, findings, first_states
 from .plan import COUNTS, RETURNS, together_read
@@ -51,7 +52,7 @@ class LearningResult(NamedTuple):
 
     policy: Policy | VectorPolicy
     values: NDArray[np.float64] | None
-    findings: dict[str, Any]
+    findings: Findings
 
 
 def make_learner(
@@ -94,7 +95,7 @@ def nothing_learned(knowledge: Knowledge, users: int) -> LearningResult:
     states, horizon = knowledge.states, knowledge.spec.horizon
     alike = knowledge.allowed[:states] / knowledge.allowed[:states].sum(axis=1, keepdims=True)
     policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)), np.ones((horizon, states), dtype=np.bool_))
-    summary = {"users": users, "value": None, "lower": None}
+    summary: Findings = {"users": users, "value": None, "lower": None}
     return LearningResult(policy, np.zeros((horizon + 1, states)), summary)
 
 
@@ -122,7 +123,8 @@ def learning_result(
     if asking is not None:
         learned = asking.taken(learned)
     summary = findings(task, together_read(releases)[COUNTS], learned, initial, on_judged, asking)
-    withheld = bool((summary.get("alone") or {}).get("vacuous")) and not alone
+    by_itself = summary.get("alone")
+    withheld = by_itself is not None and by_itself["vacuous"] and not alone
     policy = as_run(learned, knowledge.states, withheld)
     return LearningResult(policy, learned.values[:, : knowledge.states], summary)
 

@@ -27,7 +27,7 @@ from ...learning.planning.linear_ope import (
 from ...mdp.critic import VectorPolicy
 from ...protocol.kinds.gram import VALUE, GramRelease, release_from_bytes
 from ...protocol.kinds.worth import WorthRelease, worth_from_bytes
-from ...validation import Json
+from ..reporting.stated import Findings
 from .alarms import one_step
 from .assumed import STATES_TELL
 from .findings import in_people_units
@@ -95,11 +95,11 @@ def _findings(
     horizon: int,
     units: Sequence[float],
     shift: Shift,
-) -> dict[str, Json]:
+) -> Findings:
     """What was found of the policy, in people's units; `lower` is the low end of the interval."""
     worth = releases.get(WORTH)
     users = worth.users if worth is not None else next(iter(releases.values())).users
-    summary: dict[str, Json] = {"users": users, "value": None, "lower": None}
+    summary: Findings = {"users": users, "value": None, "lower": None}
     if not isinstance(worth, WorthRelease):
         return summary
     in_units = in_people_units(units, horizon)
@@ -109,7 +109,9 @@ def _findings(
     )
     return {
         **summary,
-        **policy_value,
+        "value": policy_value["value"],
+        "low": policy_value["low"],
+        "high": policy_value["high"],
         "lower": policy_value["low"],
         # Nothing in it is to follow current practice, so it is worth the same without people.
         "alone": {**policy_value, "vacuous": False},

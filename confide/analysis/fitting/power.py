@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from ...privacy.conversion import gaussian_epsilon, gaussian_mu
 from ...protocol.kinds.counts import DROPPED
 from ...protocol.releases import CountRelease
 from ...protocol.releases.release import Radius
+from ..reporting.stated import Findings, FoundGain, OtherPromise, Power, StatedCoverage
 
 CHANCE, CONFIDENCE = 0.8, 0.95
 """With which chance a gain is to be found, and with which confidence it must then be above zero."""
@@ -150,7 +151,7 @@ def _crossing(seen: list[Found]) -> Found:
 
 def prospects(
     learner: object, release: CountRelease, plan: object, scale: float | None, in_units: Callable[[float], float]
-) -> dict[str, Any]:
+) -> Findings:
     """`coverage` and `power`, plain numbers; empty for learners without a model of the log. in_units: converts a gain into people's
     units, cut to what can be gained over current practice.
 
@@ -175,15 +176,15 @@ def prospects(
         known = [found[less] for less in found if less < ratio]
         gain = None if None in known else stated(ratio)
         found[ratio] = None if gain is None else max([gain, *(one for one in known if one is not None)])
-    rows = [
+    rows: list[FoundGain] = [
         {"promise": _other(release.guarantee, factor), "gain": found[ratio]} for factor, ratio in sorted(ratios.items())
     ]
     rows += [{"promise": None, "gain": found[0.0]}] if rows else []
-    power = {"chance": CHANCE, "gain": found[1.0], "largest": largest, "promises": rows}
+    power: Power = {"chance": CHANCE, "gain": found[1.0], "largest": largest, "promises": rows}
     return {"coverage": coverage(plan), "power": power}
 
 
-def coverage(plan: OfflinePlan) -> dict[str, float]:
+def coverage(plan: OfflinePlan) -> StatedCoverage:
     """Shares: of allowed pairs that are known to have been tried, of current practice that lies in them, and of the
     policy's steps that keep to current practice.
     """
@@ -209,7 +210,7 @@ def coverage(plan: OfflinePlan) -> dict[str, float]:
     }
 
 
-def _other(promise: Guarantee, factor: float) -> dict[str, float | None]:
+def _other(promise: Guarantee, factor: float) -> OtherPromise:
     """The promise whose noise has variance 1/factor of this one's."""
     if promise.rho is not None:
         return {"rho": promise.rho * factor, "epsilon": None, "delta": 0.0}

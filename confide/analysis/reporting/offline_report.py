@@ -7,7 +7,7 @@ The parts of a report that show the policy itself: what it says, and where it le
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -20,6 +20,7 @@ from ...privacy import Certificate, Guarantee
 from . import drawing
 from .numbers import each, share, written
 from .pages import NOTEBOOK, glossary, page, pairs, section, table, word
+from .stated import Findings, Power, StatedAlone, StatedDifference, with_labels
 
 LARGEST_PICTURE = 900
 """Cells, steps times states, up to which a policy is drawn."""
@@ -72,7 +73,7 @@ def _rules(policy: Policy, states: Sequence[str], actions: Sequence[str]) -> str
     return every + table(("in", "do"), rows)
 
 
-def differences_section(differences: Sequence[Mapping[str, Any]], noun: str, horizon: int) -> str:
+def differences_section(differences: Sequence[StatedDifference[str]], noun: str, horizon: int) -> str:
     """Where the policy leaves current practice, the greatest differences first, as `explain` gives them."""
     if not differences:
         return ""
@@ -120,21 +121,20 @@ def render(
     *,
     policy: Policy | VectorPolicy,
     certificate: Certificate,
-    findings: dict[str, Any],
+    findings: Findings,
     config: dict[str, Any],
     states: Sequence[str],
     actions: Sequence[str],
 ) -> str:
     """The report as an HTML page. findings: what was computed from the release, in people's units; config: public choices."""
     unit, steps = noun(certificate.guarantee), int(config["horizon"])
+    differences = with_labels(findings.get("differences") or [], states, actions)
     sections = [
         _verdict(findings, certificate.guarantee),
         section(f"The guarantee for every {unit}", _promise(certificate)),
         section("The value of the policy", _worth(findings, steps, unit)),
         section("Does the table tell all?", _table_tells(findings, unit)),
-        section(
-            "Where it leaves current practice", differences_section(findings.get("differences") or [], unit, steps)
-        ),
+        section("Where it leaves current practice", differences_section(differences, unit, steps)),
         section("How much of the problem the data covers", _coverage(findings)),
         section("What privacy costs", _cost(findings, certificate.guarantee)),
         section("The policy", policy_section(policy, states, actions)),
@@ -160,14 +160,14 @@ def plural(unit: str) -> str:
     return "people" if unit == "person" else f"{unit}s"
 
 
-def summary(findings: dict[str, Any], certificate: Certificate, steps: int) -> str:
+def summary(findings: Findings, certificate: Certificate, steps: int) -> str:
     """HTML for a notebook: whether the policy is better, and a picture of what it is worth."""
     promise = certificate.guarantee
     body = _verdict(findings, promise) + _worth(findings, steps, noun(promise))
     return f'{NOTEBOOK}<div class="confide">{re.sub(r"</?a[^>]*>", "", body)}</div>'
 
 
-def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
+def _verdict(findings: Findings, promise: Guarantee) -> str:
     gain, people, unit = findings.get("gain"), int(findings["users"]), noun(promise)
     units = plural(unit)
     if gain is None:
@@ -177,7 +177,7 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
             f"<header><h1>Whether this policy is better than current practice was not estimated.</h1>"
             f"<p>It is {worth}, and at least {lower} as far as its learner can tell. Learned from {people:,} {units}.</p></header>"
         )
-    sure = 100 * float(findings["confidence"])
+    sure = 100 * (findings["confidence"] or 0.0)
     span = f"between {_number(gain['low'])} and {_number(gain['high'])}"
     better = findings.get("recommended", gain["sure"])
     if better:
@@ -199,20 +199,20 @@ def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
     )
 
 
-def _resting(findings: dict[str, Any]) -> str:
+def _resting(findings: Findings) -> str:
     """What the verdict rests on, and the checks that were made, in sentences."""
     lines = [*(findings.get("assumes") or []), *(check["said"] for check in findings.get("checks") or [])]
     lines += [findings["judged_said"]] if findings.get("judged_said") else []
     return "".join(f" {escape(line[0].upper() + line[1:])}." for line in lines)
 
 
-def _power(findings: dict[str, Any], unit: str) -> str:
+def _power(findings: Findings, unit: str) -> str:
     """Which gain would have been found, as a sentence of its own."""
     said = power_said(findings, unit).replace(" %", "&nbsp;%")
     return said and f" {said[0].upper()}{said[1:]}."
 
 
-def _people(findings: dict[str, Any], units: str) -> str:
+def _people(findings: Findings, units: str) -> str:
     """How many people it would take to be sure, if the policy is as good as it looks."""
     sure = findings.get("needed_to_be_sure")
     if sure is None:
@@ -220,7 +220,7 @@ def _people(findings: dict[str, Any], units: str) -> str:
     return f" If it is as good as it looks, about {_number(sure)} {units} would be enough to be sure."
 
 
-def _carried(findings: dict[str, Any], units: str) -> str:
+def _carried(findings: Findings, units: str) -> str:
     """How far the release carries, in a sentence or two."""
     coverage, needed = findings.get("coverage"), findings.get("needed")
     if coverage is None:
@@ -261,24 +261,19 @@ def _promise(certificate: Certificate) -> str:
     return text + f'<p class="soft">In one line: {escape(str(true))}; one change is: {escape(true.neighbours)}.</p>'
 
 
-def _worth(findings: dict[str, Any], steps: int, unit: str) -> str:
+def _worth(findings: Findings, steps: int, unit: str) -> str:
     practice, linear = findings.get("practice"), bool(findings.get("linear"))
-    if practice is None or findings.get("value") is None:
+    best, low, high = (findings.get("value"), findings.get("low"), findings.get("high"))
+    if practice is None or best is None or low is None or high is None:
         return ""
     rows = [
         ("current practice", practice["value"], practice["low"], practice["high"], None),
-        (
-            "this policy",
-            findings["value"],
-            findings["low"],
-            findings["high"],
-            None if linear else findings.get("lower"),
-        ),
+        ("this policy", best, low, high, None if linear else findings.get("lower")),
     ]
     alone = findings.get("alone")
     if alone is not None and not linear:
         rows.append(("fully automated", alone["value"], alone["low"], alone["high"], None))
-    sure = 100 * float(findings["confidence"])
+    sure = 100 * (findings["confidence"] or 0.0)
     picture = drawing.both(lambda width: drawing.intervals(rows, f"value, for each {unit}", width))
     note = (
         f"Sums of rewards over {steps} step{'' if steps == 1 else 's'}. Dot: estimate; bar: {sure:g}&nbsp;% "
@@ -290,14 +285,14 @@ def _worth(findings: dict[str, Any], steps: int, unit: str) -> str:
     return f"<figure>{picture}<figcaption>{note}</figcaption></figure>"
 
 
-def _table_tells(findings: dict[str, Any], unit: str) -> str:
+def _table_tells(findings: Findings, unit: str) -> str:
     """What those who judge say of the table: the gain of the same adoption by either, and how far every check is off."""
     judged = findings.get("judged")
     if judged is None:
         return f"<p>{escape(findings['judged_said'])}.</p>" if findings.get("judged_said") else ""
     rows = [("those who judge", judged["gain"], judged["low"], judged["high"], None)]
-    if findings.get("foretold") is not None:
-        foretold = findings["foretold"]
+    foretold = findings.get("foretold")
+    if foretold is not None:
         rows.append(("the table", foretold["value"], foretold["low"], foretold["high"], None))
     picture = drawing.both(lambda width: drawing.intervals(rows, f"gain of the adoption, for each {unit}", width))
     alarms = ", ".join(findings.get("alarms") or []) or "none"
@@ -311,7 +306,7 @@ def _table_tells(findings: dict[str, Any], unit: str) -> str:
     return f"<p>{said[0].upper()}{said[1:]}.</p><figure>{picture}<figcaption>{note}</figcaption></figure>"
 
 
-def _alone(alone: dict[str, Any]) -> str:
+def _alone(alone: StatedAlone) -> str:
     sentence = (
         " The value shown is that of users who go on as before wherever it recommends no change. A fully automated policy would "
         "play estimated frequencies of current practice instead"
@@ -320,7 +315,7 @@ def _alone(alone: dict[str, Any]) -> str:
     return sentence + (unknown if alone["vacuous"] else ".")
 
 
-def _coverage(findings: dict[str, Any]) -> str:
+def _coverage(findings: Findings) -> str:
     coverage = findings.get("coverage")
     if coverage is None:
         return ""
@@ -336,28 +331,29 @@ def _coverage(findings: dict[str, Any]) -> str:
     )
 
 
-def _cost(findings: dict[str, Any], true: Guarantee) -> str:
+def _cost(findings: Findings, true: Guarantee) -> str:
     """Which gain is found under this and other promises, and without privacy."""
     power, unit = findings.get("power"), noun(true)
     if power is None or not power["promises"]:
         return ""
-    *private_rows, last = power["promises"]
+    *others, last = power["promises"]
+    private_rows = [(row["promise"], row["gain"]) for row in others if row["promise"] is not None]
     found = "With as many people, and without privacy, " + _found(last["gain"], power, unit)
     text = f"<p>{_found(power['gain'], power, unit).capitalize()} {found}</p>"
-    key = "rho" if private_rows[0]["promise"]["rho"] is not None else "epsilon"
-    points = [(float(row["promise"][key]), float(row["gain"])) for row in private_rows if row["gain"] is not None]
-    if power["gain"] is None or len(points) < 2:
+    key = "rho" if private_rows[0][0]["rho"] is not None else "epsilon"
+    points = [(promise["rho"] or promise["epsilon"] or 0.0, gain) for promise, gain in private_rows if gain is not None]
+    if power["gain"] is None or last["gain"] is None or len(points) < 2:
         return text + f"<p>{SIMULATED}</p>"
     now = true.rho if key == "rho" else true.epsilon
     here = min(points, key=lambda point: abs(np.log(point[0]) - np.log(now or point[0])))
-    lines = [("without privacy", float(last["gain"]))]
+    lines = [("without privacy", last["gain"])]
     name = f"{key} (smaller is more private)"
     up = f"gain that is found with {_share(power['chance']).replace('&nbsp;', ' ')} chance, {each(unit)}"
     picture = drawing.both(lambda width: drawing.curve(points, here, lines, name, up, width))
     return f"{text}<figure>{picture}<figcaption>{SIMULATED}</figcaption></figure>"
 
 
-def _found(gain: float | None, power: dict[str, Any], unit: str) -> str:
+def _found(gain: float | None, power: Power, unit: str) -> str:
     """A sentence about the gain that is found, which follows others."""
     chance = _share(power["chance"])
     if gain is None:
@@ -365,7 +361,7 @@ def _found(gain: float | None, power: dict[str, Any], unit: str) -> str:
     return f"a gain of {_number(gain)} {each(unit)} is found with {chance} chance."
 
 
-def power_said(findings: dict[str, Any], unit: str, before: str = "") -> str:
+def power_said(findings: Findings, unit: str, before: str = "") -> str:
     """Which gain would have been found, in words that follow `before`; nothing where a gain is sure, or where it is not known."""
     power, gain = findings.get("power"), findings.get("gain")
     if power is None or gain is None or gain["sure"]:

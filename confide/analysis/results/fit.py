@@ -27,6 +27,7 @@ from ...mdp.linear import BlockFeatures, LinearFeatures
 from ...privacy import Certificate
 from ...protocol.releases.release_bytes import pack_file, unpack_file
 from ...validation import Json
+from ..reporting.stated import Findings, FitDocument, StatedDifference, with_labels
 from .card import card_json, card_page
 from .folder import (
     CERTIFICATE,
@@ -140,7 +141,7 @@ class Fit:
     knowledge: Knowledge
     releases: dict[str, bytes]
     certificate: Certificate
-    findings: dict[str, Any]
+    findings: Findings
     config: dict[str, Any]
     states: tuple[str, ...]
     actions: tuple[str, ...]
@@ -172,17 +173,9 @@ class Fit:
         return predict(self, inputs, step)
 
     @property
-    def differences(self) -> list[dict[str, Any]]:
+    def differences(self) -> list[StatedDifference[str]]:
         """Where the policy leaves current practice and what that is worth, the greatest first, with labels."""
-        return [
-            {
-                **difference,
-                "state": self.states[difference["state"]],
-                "action": self.actions[difference["action"]],
-                "instead": self.actions[difference["instead"]],
-            }
-            for difference in self.findings.get("differences") or []
-        ]
+        return with_labels(self.findings.get("differences") or [], self.states, self.actions)
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: whether the policy is better, and what it is worth."""
@@ -203,28 +196,30 @@ class Fit:
         """The same fit with the findings of an audit in its certificate."""
         return replaced(self, certificate=self.certificate.with_audit(audit))
 
-    def as_json(self) -> dict[str, Json]:
+    def as_json(self) -> FitDocument:
         """The stable machine-readable form."""
-        names = (
-            "value",
-            "low",
-            "high",
-            "lower",
-            "alone",
-            "practice",
-            "gain",
-            "recommended",
-            "coverage",
-            "needed",
-            "power",
-            "assumes",
-            "checks",
-            "ended",
-            "judged",
-            "alarms",
-        )
-        findings = {name: self.findings.get(name) for name in (*names, "needed_to_be_sure")}
-        return {**findings, "users": self.users, "certificate": self.certificate.as_json()}
+        found = self.findings
+        return {
+            "value": found.get("value"),
+            "low": found.get("low"),
+            "high": found.get("high"),
+            "lower": found.get("lower"),
+            "alone": found.get("alone"),
+            "practice": found.get("practice"),
+            "gain": found.get("gain"),
+            "recommended": found.get("recommended"),
+            "coverage": found.get("coverage"),
+            "needed": found.get("needed"),
+            "power": found.get("power"),
+            "assumes": found.get("assumes"),
+            "checks": found.get("checks"),
+            "ended": found.get("ended"),
+            "judged": found.get("judged"),
+            "alarms": found.get("alarms"),
+            "needed_to_be_sure": found.get("needed_to_be_sure"),
+            "users": self.users,
+            "certificate": self.certificate.as_json(),
+        }
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one HTML file that needs no network."""
@@ -238,7 +233,7 @@ class Fit:
         return render(
             policy=self.policy,
             certificate=self.certificate,
-            findings={**self.findings, "differences": self.differences},
+            findings=self.findings,
             config=self.config,
             states=self.states,
             actions=self.actions,

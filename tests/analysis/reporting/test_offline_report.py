@@ -192,9 +192,9 @@ def test_a_problem_of_one_step_is_a_table():
 
 def test_differences_are_told_with_their_error():
     one = {
-        "state": "<i>",
-        "action": "treat",
-        "instead": "wait",
+        "state": 1,
+        "action": 1,
+        "instead": 0,
         "share": 0.7,
         "steps": [0, 1, 2],
         "gain": {"value": 0.25, "low": 0.125, "high": 0.375},
@@ -202,7 +202,7 @@ def test_differences_are_told_with_their_error():
         "error": 63.2,
     }
     text = page(differences=[one, {**one, "steps": [1], "gain": None}], steps=3)
-    assert "&lt;i&gt;" in text and "2,360 &plusmn; 63" in text and "+0.25" in text and "(step 2)" in text
+    assert "&lt;b&gt;ill&lt;/b&gt;" in text and "2,360 &plusmn; 63" in text and "+0.25" in text and "(step 2)" in text
     assert "e+03" not in text and "not judged" in text
 
 
