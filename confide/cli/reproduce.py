@@ -51,7 +51,7 @@ WIDTH = 120
     help="With ours/worlds: a learner of yours (--import FILE), beside ours and the published.",
 )
 @click.option(
-    "--promise", "promises", multiple=True, metavar="NAME", help="With --learner: joint, local 1, local 4, shuffle."
+    "--guarantee", "promises", multiple=True, metavar="NAME", help="With --learner: joint, local 1, local 4, shuffle."
 )
 @click.option("--fresh", is_flag=True, help="Run again what was run before.")
 @click.option(
@@ -103,7 +103,7 @@ def command(
         if addresses != ("ours/worlds",) or learner is None:
             raise InvalidInput(
                 "reproduce-learner-elsewhere",
-                "--learner and --promise are for ours/worlds alone. Give that address and a --learner.",
+                "--learner and --guarantee are for ours/worlds alone. Give that address and a --learner.",
             )
         from ..lab.experiments.worlds import joined
 

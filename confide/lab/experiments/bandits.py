@@ -185,7 +185,7 @@ EXPERIMENTS = (
         "What does one lose who takes ours with default settings for episodes of one step, beside private Thompson sampling "
         "and private elimination with the same noise?",
         _seen,
-        "64 cells of contexts, arms, people and promises, 40 bandits each",
+        "64 cells of contexts, arms, users and guarantees, 40 bandits each",
         60.0,
         parts(),
         RUNS,

@@ -1,4 +1,4 @@
-"""The cost of privacy: under the same promise, the published algorithms made sound beside ours, for every algorithm.
+"""The cost of privacy: under the same guarantee, the published algorithms made sound beside ours, for every algorithm.
 
 Whoever has a bonus has the scale of it (LDP-UCRL-VTR: the constant c; DP-VAPVI: its constant and lambda) that did best on seeds
 other than those reported, among the same values. `TUNED` holds the choices for the pairs that no other experiment has. Each side
@@ -201,8 +201,8 @@ def _seen(facts: Facts) -> str:
     )
     sentences.append(
         "`ucbvi`, `obi` and `pucb` are one planner in our form, so that rows of PRIVATE-UCB-VI, LDP-OBI, SHUFFLED-OBI "
-        "and PUCB have the same learner on our side, under different promises. Each side's own true guarantee stands in "
-        "its row: published noise that is larger than its claim needs keeps more than was asked for."
+        "and PUCB have the same learner on our side, under different guarantees. Each side's own true guarantee stands in "
+        "its row: published noise that is larger than its claim needs keeps more than was requested."
     )
     return " ".join(sentences)
 
@@ -211,14 +211,14 @@ EXPERIMENTS = (
     Experiment(
         "ours/cost-of-privacy",
         "The cost of privacy",
-        "What does each published algorithm lose under the same promise, and what do we? Sound is the algorithm with the "
+        "What does each published algorithm lose under the same guarantee, and what do we? Sound is the algorithm with the "
         "noise that its claim really needs; tight is ours.",
         _seen,
         "Each pair at the scale of its own experiment",
         15.0,
         (*own_pairs(), *_others()),
         10,
-        Costs("Loss under the same promise: ours over the published algorithm made sound"),
+        Costs("Loss under the same guarantee: ours over the published algorithm made sound"),
         quick_seeds=1,
         headline=headline,
     ),

@@ -90,7 +90,7 @@ def _joint() -> Experiment:
                 ),
                 "The tree of the paper keeps pure epsilon, which is more than ours, with delta 1e-6, does; the "
                 "Gaussian tree is at our "
-                "promise. Joint Gaussian noise through a square-root Toeplitz counter, re-used in all later "
+                "guarantee. Joint Gaussian noise through a square-root Toeplitz counter, re-used in all later "
                 "releases, over few public "
                 "batches; counting a person's repeated visits only while her budget lasts; and planning in "
                 "drawn models instead of adding "
@@ -122,7 +122,7 @@ def _local() -> Experiment:
                     f"Ours has {ratios[0]:.2g} of the regret of the published learner at epsilon 1, and "
                     f"{ratios[1]:.2g} at epsilon 10.",
                 ),
-                "Reports of one asked pair, or of a sampled step, take less noise than whole trajectories, and "
+                "Reports of one requested pair, or of a sampled step, take less noise than whole trajectories, and "
                 "each pair of state and "
                 "action listens only to those who may have been there.",
             ]
@@ -166,11 +166,11 @@ def _random(epsilon: float) -> Experiment:
         return " ".join(
             [
                 *([f"Ours is behind {', '.join(behind)}."] if behind else []),
-                f"Ours, as it comes, has these shares of the regret of LDP-OBI at its best scale: {each}.",
+                f"Ours with default settings has these shares of the regret of LDP-OBI at its best scale: {each}.",
                 *([f"So few seeds do not tell it from {', '.join(unsure)}."] if unsure else []),
-                f"Of {len(facts.results[0].rows)} runs so many end with a policy that loses over a tenth of what acting "
+                f"Of {len(facts.results[0].rows)} runs, numbers that end with a policy that loses over a tenth of what acting "
                 f"at random does: {stuck}. Two policies of this world differ by little.",
-                "The table has each side's own true guarantee; what the published noise keeps is at times more than was asked for.",
+                "The table has each side's own true guarantee; what the published noise keeps is at times more than was requested.",
             ]
         )
 

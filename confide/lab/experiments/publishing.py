@@ -35,7 +35,7 @@ GROUPS = {
 INTRODUCTION = (
     "Each card is one experiment: what the paper shows, what we see, and where the two differ. Every guarantee "
     "in a table is "
-    "the true one, from the certificate of the run; where a paper's constants promise more than they keep, the "
+    "the true one, from the certificate of the run; where a paper's constants claim more than they keep, the "
     "table says "
     "what they keep."
 )

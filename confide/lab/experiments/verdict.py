@@ -56,7 +56,7 @@ def _seen(facts: Facts) -> str:
     trees = [verdict.ratio for verdict in broken if verdict.paper in ("private-ucb", "pucb")]
     return " ".join(
         [
-            f"Of {len(judged)} prescriptions {len(broken)} do not keep their promise, and {len(loose)} spend "
+            f"Of {len(judged)} prescriptions {len(broken)} do not keep what they claim, and {len(loose)} spend "
             "less than half of it.",
             f"Trees and local Laplace noise of PRIVATE-UCB and PUCB spend {min(trees):.3g} to {max(trees):.3g} "
             "times the epsilon they state, because "
@@ -72,7 +72,7 @@ EXPERIMENTS = (
     Experiment(
         "ours/claimed-and-true",
         "What was claimed, and what is true",
-        "Does the noise that a paper prints keep the promise that the paper makes?",
+        "Does the noise that a paper prints keep the guarantee that the paper claims?",
         _seen,
         "no people; exact accounts",
         0.1,

@@ -1,10 +1,10 @@
-"""Ours as it comes against the published algorithms at their best, over worlds that nobody tuned on.
+"""Ours with default settings against the published algorithms tuned per world, over held-out worlds.
 
-For every world and promise: ours at its default; the published algorithm made sound, with the scale of its bonus that did best in
-that very world on other seeds; and the two mixtures of published and our own noise and planner; under two of the promises also
-our policy optimisation, as it comes. Without privacy: ours, and the published one, as printed and at its best; and ours again with
-so many seeds that one bad run in 500 would be seen. The published algorithm counts apart by step, as papers print it, or pools over
-steps, whichever does better in that very world on other seeds: tables say which.
+For every world and guarantee: ours with default settings; the published algorithm made sound, with the scale of its bonus that did
+best in that world on other seeds; and the two mixtures of published and our own noise and planner; under two of the guarantees
+also our policy optimisation, with default settings. Without privacy: ours, and the published one, as printed and at its best; and
+ours again with enough seeds to see one bad run in 500. The published algorithm counts apart by step, as papers print it, or pools
+over steps, whichever does better in that world on other seeds: tables say which.
 
 The text over many worlds, and one small table, with every number from the results.
 
@@ -205,7 +205,7 @@ def world_words(results: Sequence[PartResult]) -> str:
         policy = ratios(ran, POLICY, OURS)
         if policy:
             sentences.append(
-                f"There policy optimisation, as it comes too, loses {geometric(policy):.2g} times what ours does, in "
+                f"There policy optimisation, with default settings too, loses {geometric(policy):.2g} times what ours does, in "
                 f"{len(policy)} worlds."
             )
     without = table.get(OPEN, {})
@@ -216,7 +216,7 @@ def world_words(results: Sequence[PartResult]) -> str:
     many, runs, largest, where = bad(without)
     if runs:
         sentences.append(
-            f"{many} of {runs} runs without privacy lose over {BAD:.0%} of what as many people lose who act at random; the "
+            f"{many} of {runs} runs without privacy lose over {BAD:.0%} of what as many users lose who act at random; the "
             f"worst loses {largest:.2%}, in {where}."
         )
     return " ".join(sentences)
@@ -420,16 +420,15 @@ def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
             parts.append(Contender(named(name, world, learner), learner, world, promise, people))
     return Experiment(
         f"yours/{learner}",
-        f"{learner} in worlds that nobody tuned on",
-        "How does a new learner, as it comes, stand beside the published algorithm made sound, at the bonus "
-        "scale that does best "
-        "in that very world, and beside ours?",
+        f"{learner} in held-out worlds",
+        "How does a new learner with default settings compare with the published algorithm made sound, its bonus scale "
+        "tuned per world, and with ours?",
         "Each dot of the picture is a world.",
-        f"{len(EVALUATION)} worlds, people and seeds as in ours/worlds",
+        f"{len(EVALUATION)} worlds, users and seeds as in ours/worlds",
         60.0 * len(wanted),
         tuple(parts),
         10,
-        Newcomer(f"Regret of {learner} over that of ours, both as they come", learner),
+        Newcomer(f"Regret of {learner} over that of ours, both with default settings", learner),
         quick_seeds=1,
     )
 
@@ -437,18 +436,17 @@ def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
 EXPERIMENTS = (
     Experiment(
         "ours/worlds",
-        "Ours as it comes, against the published at their best, over worlds that nobody tuned on",
-        "What does one lose who takes ours as it comes, in a world that it was never tuned on? The published "
-        "algorithm made "
-        "sound has the bonus scale that does best in that very world, on other seeds; ours has no scale, and "
-        f"counts are apart by step or {POOLED}, whichever does better.",
+        "Ours with default settings against the published algorithms tuned per world, over held-out worlds",
+        "What is the regret of ours with default settings, in worlds on which nothing was tuned? The published algorithm, "
+        "made sound, has the bonus scale that does best in each world, on other seeds, and its counts are apart by step "
+        f"or {POOLED}, whichever does better; ours has no scale.",
         lambda facts: f"Each dot of the picture is a world. {world_words(facts.results)}",
         f"{len(EVALUATION)} worlds of {len({family(world) for world in EVALUATION})} families, "
-        "10^6 people (joint, shuffle, no privacy) or 10^7 (local), 10 seeds and 10 others for scales",
+        "10^6 users (joint, shuffle, no privacy) or 10^7 (local), 10 seeds and 10 others for scales",
         175.0,
         parts(),
         10,
-        Worlds("Regret of ours, as it comes, over that of the published algorithm made sound, at its best scale"),
+        Worlds("Regret of ours with default settings over that of the published algorithm made sound, tuned per world"),
         quick_seeds=2,
         headline=headline,
     ),

@@ -215,7 +215,7 @@ def test_the_view_counts(tmp_path: Path) -> None:
     assert together[4] == "0.707; behind in 1; worst 2 (chain/5)"
     assert together[5:7] == (f"{sound:.2g} %; {ours:.2g} %", "10 of 10; 0 of 10")
     assert together[7:10] == ("0.5", "0.8", "2; worst 2 (chain/5)")
-    assert "policy optimisation, as it comes too, loses 2 times what ours does, in 2 worlds." in words
+    assert "policy optimisation, with default settings too, loses 2 times what ours does, in 2 worlds." in words
     assert rows[-1][4] == "0.2; of what is printed 0.111"
     assert len(rows) == 1 + 1 + 4 + 1 and len({len(row) for row in rows}) == 1
     pictures = Worlds("t").draw(results, tmp_path, ".svg")
