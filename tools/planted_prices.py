@@ -147,7 +147,7 @@ MUTANTS = (
         "        l2 = math.sqrt(square) * (1 + ROUNDING) + grid",
         "        l2 = math.sqrt(square) / 2 + grid",
         ("tests/protocol/kinds/test_moments.py",),
-        ("local/moments",),
+        ("local/moments/gaussian",),
     ),
     Mutant(
         "a person's moments are not clipped",
@@ -155,7 +155,23 @@ MUTANTS = (
         "    bounds = question.gram_bound, question.vector_bound\n",
         "    bounds = 1e9, 1e9\n",
         ("tests/protocol/kinds/test_moments.py",),
-        ("local/moments/h3",),
+        ("local/moments/gaussian/h3",),
+    ),
+    Mutant(
+        "candidates above the middle are favoured, however many these are",
+        "mechanisms/privunit.py",
+        '        return np.asarray(np.argsort(-near, kind="stable"))\n',
+        "        return np.asarray(np.resize(np.flatnonzero(near > 0), self.candidates))\n",
+        ("tests/mechanisms/test_privunit.py",),
+        ("privunit",),
+    ),
+    Mutant(
+        "the closest candidates are favoured by twice epsilon",
+        "mechanisms/privunit.py",
+        "noise.lies(self.epsilon, rest, 1, self.favoured)",
+        "noise.lies(2 * self.epsilon, rest, 1, self.favoured)",
+        ("tests/mechanisms/test_privunit.py",),
+        ("privunit", "local/moments/privunit"),
     ),
     Mutant(
         "a bit is kept with the whole epsilon",

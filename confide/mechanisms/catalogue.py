@@ -24,6 +24,7 @@ _CLASSES = {
     "gaussian": ("gaussian", "Gaussian"),
     "randomised-response": ("randomized_response", "RandomizedResponse"),
     "categories": ("unary", "SampledStep"),
+    "privunit": ("privunit", "PrivUnit"),
     "bounded": ("bounded", "Bounded"),
     "bounded-by-part": ("bounded", "BoundedByPart"),
     "tree": ("tree", "TreeCounter"),

@@ -45,8 +45,13 @@ class NoiseMechanism:
             """How many cells come before those with noise of another size; None where all cells have the same."""
             ...
 
+        @property
+        def vector(self) -> int:
+            """For how long a vector it is made; 0 where that does not matter."""
+            ...
+
     else:
-        categories, first = 0, None
+        categories, first, vector = 0, None, 0
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The privacy loss of one use on a statistic of this sensitivity."""

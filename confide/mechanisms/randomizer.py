@@ -68,6 +68,11 @@ class Randomizer(NoiseMechanism):
         """The sum of `users` messages drawn at once, in law; for simulation."""
         raise NotImplementedError
 
+    def sum_over(self, vectors: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """(cells,) the sum of the messages of people with vectors (n, cells), in law: by their sum, unless more matters."""
+        none = np.ones(vectors.shape[1], dtype=np.int64)
+        return self.sum_of(vectors.sum(axis=0), len(vectors), none, rng)
+
     def variance(self, trials: float = 1.0) -> float:
         """Variance of the estimate of one cell, a person."""
         raise NotImplementedError
@@ -75,6 +80,11 @@ class Randomizer(NoiseMechanism):
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
         """t such that the estimate of a sum over `cells` cells is off by more with probability at most `failure`."""
         raise NotImplementedError
+
+    def lengths(self, users: ArrayLike, failure: float, cells: int) -> NDArray[np.float64] | None:
+        """t such that the errors of `cells` cells, as a vector, are longer with probability at most `failure`; None where every
+        cell has noise of its own."""
+        return None
 
     def randomizer(self) -> Randomizer:
         """Itself."""

@@ -327,6 +327,11 @@ def check_noise(design: Design, mechanism: NoiseMechanism) -> None:
             "mechanism-categories",
             "The mechanism is for another number of categories than the statistic has. Make it again.",
         )
+    if mechanism.vector not in (0, question.width):
+        raise InvalidInput(
+            "mechanism-vector-length",
+            f"The mechanism is for vectors of {mechanism.vector} cells, and the question has {question.width}. Make it again.",
+        )
     if mechanism.first is not None and mechanism.first != question.before_transitions:
         raise InvalidInput(
             "mechanism-radius-by-part",

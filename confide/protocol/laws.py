@@ -40,6 +40,11 @@ class Law(Protocol):
         """Variance of one cell that counts so many observations a person."""
         ...
 
+    def lengths(self, failure: float, cells: int) -> Array | None:
+        """t such that the errors of `cells` cells, as a vector, are longer with probability at most `failure`; None where every
+        cell has noise of its own."""
+        ...
+
     def of_people(self) -> PeoplesNoise:
         """The same as the noise of so many people's messages by one mechanism; refused where it is none."""
         ...
@@ -65,6 +70,10 @@ class PeoplesNoise:
     def variance(self, trials: float = 1.0) -> Array:
         """The variance of one message, times the number of people."""
         return np.asarray(self.people, dtype=np.float64) * self.mechanism.variance(trials)
+
+    def lengths(self, failure: float, cells: int) -> Array | None:
+        """Those of the mechanism."""
+        return self.mechanism.lengths(self.people, failure, cells)
 
     def of_people(self) -> PeoplesNoise:
         """Itself."""
@@ -93,6 +102,10 @@ class CounterNoise:
     def variance(self, trials: float = 1.0) -> Array:
         """The variance of one cell, whatever it counts."""
         return self._each(self.counter.std) ** 2
+
+    def lengths(self, failure: float, cells: int) -> Array | None:
+        """None: every cell has noise of its own."""
+        return None
 
     def of_people(self) -> PeoplesNoise:
         """Refused: a curator counts, and nobody names a category."""
@@ -130,6 +143,10 @@ class SumsNoise:
         return np.asarray(
             sum(np.asarray(count, dtype=np.float64) * mechanism.variance(trials) for count, mechanism in each)
         )
+
+    def lengths(self, failure: float, cells: int) -> Array | None:
+        """None: every cell has noise of its own."""
+        return None
 
     def of_people(self) -> PeoplesNoise:
         """That of its only sum; refused where there are several."""

@@ -15,6 +15,7 @@ from confide.mechanisms.buffered import BufferedToeplitzCounter
 from confide.mechanisms.exact import ExactCounter
 from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.laplace import Laplace
+from confide.mechanisms.privunit import PrivUnit
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.shuffled_bits import ShuffledBits
 from confide.mechanisms.skellam import SkellamShares
@@ -64,6 +65,7 @@ def mechanisms(question: Any) -> list[Any]:
         Laplace(LOTS, grid),
         Gaussian(LOTS, grid),
         RandomizedResponse(1e-6),
+        PrivUnit.best(1e-3, question.width, 1.0),
         Bounded(LOTS, grid),
         BoundedByPart(LOTS, LOTS, 8, grid),
         *(SampledStep(1e-3, question.width, encoding) for encoding in (UNARY, SYMMETRIC, KARY, SUBSET)),

@@ -8,6 +8,7 @@ same variance stands for them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,17 @@ def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *,
     grid = design.mechanism.grid if trust.continual else grid_of(design)
     units = totals[0] / grid
     return [Total(np.rint(units, out=units).astype(np.int64), int(people.sum()))]
+
+
+def drawn_from(design: Design, groups: Iterable[Array], rng: np.random.Generator) -> Sum:
+    """The sum of reports to one server where it matters who has which vector: of groups of answers (n, width)."""
+    mechanism, people = design.devices[0], 0
+    total, (low, high) = np.zeros(design.question.width), limits(design)
+    for vectors in groups:
+        total += mechanism.sum_over(vectors, rng)
+        people += len(vectors)
+    cells = np.clip(np.rint(total / mechanism.grid), low * people, high * people).astype(np.int64)
+    return Sum(design.digest, cells[None], np.array([people]))
 
 
 def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, level: int = 0) -> Sum:

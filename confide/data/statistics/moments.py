@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +28,16 @@ def moment_cells(question: MomentsQuestion, episodes: ObservedEpisodes, grid: fl
     return np.rint(cells / grid).astype(np.int64)
 
 
-def summed_moments(question: MomentsQuestion, episodes: ObservedEpisodes) -> Array:
-    """(cells,) the sum over people of their clipped cells, before any rounding."""
+class _ClippedSteps(NamedTuple):
+    """x (n, T, d) and y (n, T, 1 + q) of people's steps, the block of each (n, T), and by how much each person is clipped (n,)."""
+
+    x: Array
+    y: Array
+    block: NDArray[np.int64]
+    clip: Array
+
+
+def _steps(question: MomentsQuestion, episodes: ObservedEpisodes) -> _ClippedSteps:
     features = question.features
     observations, actions, rewards = _admitted(question, episodes)
     people, steps = actions.shape
@@ -39,7 +50,29 @@ def summed_moments(question: MomentsQuestion, episodes: ObservedEpisodes) -> Arr
         following = observations[:, 1:].reshape(people * steps, width)
         y[..., 1:] = question.next_weight * features.psi(following).reshape(people, steps, features.ahead)
     block = features.block(actions)
-    weights = clip_factors(question, x, y, block)[:, None] * np.ones((1, steps))
+    return _ClippedSteps(x, y, block, clip_factors(question, x, y, block))
+
+
+def moments_of_each(question: MomentsQuestion, episodes: ObservedEpisodes) -> Array:
+    """(n, cells) the clipped cells of every person, before any rounding."""
+    x, y, block, clip = _steps(question, episodes)
+    people, steps, size = x.shape
+    first, second = np.triu_indices(size)
+    scale = np.where(first == second, 1 / math.sqrt(2), 1.0)
+    cells = np.zeros((people, question.layers * question.features.blocks, question.block_cells))
+    for step in range(steps):
+        place = block[:, step] + (step * question.features.blocks if question.layers > 1 else 0)
+        gram = scale * x[:, step, first] * x[:, step, second]
+        vector = (x[:, step, :, None] * y[:, step, None]).reshape(people, -1)
+        cells[np.arange(people), place] += clip[:, None] * np.concatenate([gram, vector], axis=1)
+    return cells.reshape(people, -1)
+
+
+def summed_moments(question: MomentsQuestion, episodes: ObservedEpisodes) -> Array:
+    """(cells,) the sum over people of their clipped cells, before any rounding."""
+    x, y, block, clip = _steps(question, episodes)
+    features, (_, steps, size) = question.features, x.shape
+    weights = clip[:, None] * np.ones((1, steps))
     gram = np.zeros((question.layers, features.blocks, size, size))
     vector = np.zeros((question.layers, features.blocks, size, question.targets))
     for layer in range(min(question.layers, steps)):

@@ -12,6 +12,7 @@ from ...mechanisms.buffered import BufferedToeplitzCounter
 from ...mechanisms.counter import Counter
 from ...mechanisms.gaussian import Gaussian, JointGaussian, sigma_for
 from ...mechanisms.laplace import Laplace
+from ...mechanisms.privunit import PrivUnit
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.randomizer import Randomizer
 from ...mechanisms.symmetric import SymmetricGaussian
@@ -45,6 +46,13 @@ def vector(mechanism: Randomizer, bases: Sequence[Array] = COUNTS) -> list[Targe
     more = np.array([1.0, 0.0, 0.0])
     loss = mechanism.loss(ONE)
     return [randomizer_target(mechanism.name, mechanism, loss, (base, base + more)) for base in bases]
+
+
+def opposite(mechanism: PrivUnit) -> list[Target]:
+    """Targets of vectors: two that are opposite, as long as they may be, and two at a right angle, one of them short."""
+    loss, unit = mechanism.loss(ONE), np.eye(mechanism.vector)
+    inputs = ((unit[0], -unit[0]), (unit[0] / 2, unit[1]))
+    return [randomizer_target(mechanism.name, mechanism, loss, both) for both in inputs]
 
 
 def sampled(mechanism: SampledStep) -> list[Target]:
@@ -116,6 +124,7 @@ ALONE: dict[str, dict[str, Targets]] = {
         "joint-gaussian": lambda promise: joint(several(promise)),
         "bounded": lambda promise: vector(Bounded.keeping(promise, ONE)),
         "randomised-response": lambda promise: vector(RandomizedResponse(_epsilon(promise)), BITS),
+        "privunit": lambda promise: opposite(PrivUnit.best(_epsilon(promise), 3, 1.0, candidates=16)),
         "unary": lambda promise: sampled(SampledStep(_epsilon(promise), CATEGORIES, UNARY)),
         "symmetric-unary": lambda promise: sampled(SampledStep(_epsilon(promise), CATEGORIES, SYMMETRIC)),
         "k-ary": lambda promise: sampled(SampledStep(_epsilon(promise), CATEGORIES, KARY)),
@@ -155,6 +164,7 @@ MORE: dict[str, float] = {
     "symmetric-unary": 0.5,
     "k-ary": 0.5,
     "subset": 0.5,
+    "privunit": 0.3,
     "gaussian": 3,
     "discrete-gaussian": 3,
     "joint-gaussian": 3,

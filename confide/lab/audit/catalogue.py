@@ -20,6 +20,7 @@ from ...protocol import accepted
 from ...protocol.accepted import Combination
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion, asked, counts
+from ...protocol.kinds import kind as kinds
 from ...protocol.kinds.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ...protocol.papers import PRINTED
 from ...protocol.trusts import trust as trusts
@@ -123,9 +124,9 @@ class AuditEntry:
             return self.mechanism
         if self.kind == FIT:
             return f"{FIT}/{self.mechanism}"
-        kinds = () if self.kind == counts.KIND else (self.kind,)
+        asked_for = () if self.kind == counts.KIND else (self.kind,)
         named = "" if self.mechanism == AUTO else self.mechanism
-        parts = (self.trust, *kinds, named, self.paper, self.printing, self.setting, self.device)
+        parts = (self.trust, *asked_for, named, self.paper, self.printing, self.setting, self.device)
         return "/".join(part for part in parts if part)
 
     @property
@@ -230,7 +231,10 @@ FITTED: dict[Combination, str] = {
 
 def requested(kind: str, trust: str) -> tuple[str, ...]:
     """The words by which noise can be requested for a kind of problem; none where there is one."""
-    return trusts.find(trust).mechanisms if kind in trusts.find(trust).designers() else ()
+    if kind in trusts.find(trust).designers():
+        return trusts.find(trust).mechanisms
+    words = kinds.find(kind).answered.get(trust, ())
+    return words if len(words) > 1 else ()
 
 
 def named(row: Combination) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...mechanisms.bounded import Bounded, BoundedByPart
 from ...mechanisms.gaussian import Gaussian
 from ...mechanisms.laplace import Laplace
+from ...mechanisms.privunit import PrivUnit
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.randomizer import CategoryRandomizer
 from ...privacy import Loss, Pure, Sensitivity, Tabulated, compose, repeat
@@ -69,6 +70,30 @@ def _(mechanism: Bounded, cells: Array, trials: Trials) -> Statistic:
 
 
 @log_likelihood.register
+def _(mechanism: PrivUnit, cells: Array, trials: Trials) -> Statistic:
+    """The candidate u of a message is as likely as its rank among others is to be favoured. Of its last coordinate, which is not
+    sent, the size is known, and the sign is not."""
+    from scipy.special import betainc
+    from scipy.stats import binom
+
+    first = cells / mechanism.bound
+    last = math.sqrt(max(0.0, 1 - float(first @ first)))
+    half = len(cells) / 2
+
+    def favoured(product: Array) -> Array:
+        above = betainc(half, half, (1 - np.clip(product, -1, 1)) / 2)
+        chance = binom.cdf(mechanism.favoured - 1, mechanism.candidates - 1, above)
+        return np.asarray(1 + math.expm1(min(mechanism.epsilon, 700.0)) * chance)
+
+    def statistic(messages: Array) -> Array:
+        u = messages / mechanism.length
+        hidden = last * np.sqrt(np.maximum(0.0, 1 - (u**2).sum(axis=1)))
+        return np.asarray(np.log(favoured(u @ first + hidden) + favoured(u @ first - hidden)))
+
+    return statistic
+
+
+@log_likelihood.register
 def _(mechanism: RandomizedResponse, cells: Array, trials: Trials) -> Statistic:
     tables = [_flipped(mechanism.flip, int(ones), int(most)) for ones, most in zip(cells, trials, strict=True)]
     return lambda messages: _looked_up(tables, messages)
@@ -79,7 +104,8 @@ def log_likelihood_ratio(mechanism: Mechanism, inputs: tuple[Array, Array], tria
     if type(mechanism) is BoundedByPart:
         ratios = [(cells, log_likelihood_ratio(*part)) for cells, part in _by_part(mechanism, inputs, trials)]
         return lambda messages: np.asarray(sum(ratio(messages[:, cells]) for cells, ratio in ratios if ratio))
-    differ = inputs[0] != inputs[1]
+    whole = type(mechanism) is PrivUnit  # whose cells all tell of a difference in one
+    differ = (inputs[0] != inputs[1]) | whole
     first, second = (log_likelihood(mechanism, cells[differ], trials[differ]) for cells in inputs)
     if first is None or second is None:
         return None

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...data.privatizers import drawn, open_book
-from ...data.statistics.moments import summed_moments
+from ...data.privatizers.simulated import drawn_from
+from ...data.statistics.moments import moments_of_each, summed_moments
 from ...data.trajectories.observed import ObservedEpisodes
 from ...errors import InvalidInput
 from ...learning.learners import Context
@@ -98,13 +99,18 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     for group, people in enumerate(np.diff(ends, prepend=0)):
         policies = state.policies
         gaps[group] = (world.best_value - _mean_value(world, policies)) * people
-        totals = np.zeros((1, question.cells))
         sizes = rng.world.multinomial(people, np.full(len(policies), 1 / len(policies)))
-        for policy, size in zip(policies, sizes.tolist(), strict=True):
-            for at in range(0, size, most):
-                totals[0] += summed_moments(question, walk(world, policy, min(most, size - at), rng.world))
-        for total in drawn(design, totals, np.array([people]), rng.noise, batch=group):
-            book.take_sum(total)
+        walked = (
+            walk(world, policy, min(most, size - at), rng.world)
+            for policy, size in zip(policies, sizes.tolist(), strict=True)
+            for at in range(0, size, most)
+        )
+        if design.mechanism.vector:  # it matters who has which vector, not only what they add up to
+            book.take_sum(drawn_from(design, (moments_of_each(question, each) for each in walked), rng.noise))
+        else:
+            totals = sum((summed_moments(question, each) for each in walked), np.zeros(question.cells))
+            for total in drawn(design, totals[None], np.array([people]), rng.noise, batch=group):
+                book.take_sum(total)
         state = learner.learn(state, book.close(learner.ask(state)))
     last = state.policies
     return Outcome(curve(ends, gaps, setting.checkpoints), _mean_value(world, last), last[0])

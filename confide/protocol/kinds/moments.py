@@ -59,9 +59,10 @@ from ...errors import ConfideError, FormatError, InvalidInput
 from ...mdp import PER_STEP, STATIONARY, Spec
 from ...mdp.described import DescribedFeatures
 from ...mechanisms.gaussian import FINE, Gaussian, sigma_for
+from ...mechanisms.privunit import PrivUnit
 from ...privacy import Act, Guarantee, Sensitivity
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, NONE
-from ..design import AUTO, PAPER, Design, Request
+from ..design import AUTO, PAPER, TIGHT, Design, Request
 from ..releases.release import NO_NOISE, Noise
 from .counts import MOST_CELLS, stacked
 from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, register
@@ -182,6 +183,11 @@ class MomentsQuestion(AboutEpisodes, Rounded):
         return Range(-high, high)
 
     @property
+    def length(self) -> float:
+        """No person's cells, as a vector, are longer: sqrt(C_g^2/2 + C_b^2)."""
+        return math.sqrt(self.gram_bound**2 / 2 + self.vector_bound**2) * (1 + ROUNDING)
+
+    @property
     def touched(self) -> int:
         """The most cells in which two people differ: each fills one block a step at most."""
         blocks = self.features.blocks
@@ -282,7 +288,9 @@ class MomentsKind(Kind[MomentsQuestion, MomentsRelease]):
     """Sums of x x' and x y'. Radii: of the largest eigenvalue of a G, and of the norm of a B."""
 
     name = KIND
-    answered = by_trust(local=("gaussian",), joint=("buffered-toeplitz",), central=("gaussian",), none=("none",))
+    answered = by_trust(
+        local=("gaussian", "privunit"), joint=("buffered-toeplitz",), central=("gaussian",), none=("none",)
+    )
     unknown_in_pages = ("local", "joint")
 
     def read(self, data: bytes) -> MomentsQuestion:
@@ -290,8 +298,8 @@ class MomentsKind(Kind[MomentsQuestion, MomentsRelease]):
         return MomentsQuestion.from_bytes(data)
 
     def designers(self) -> Mapping[str, DesignMaker]:
-        """Gaussian noise on devices or at a curator, a counter at a curator who learns online, or exact sums."""
-        return {LOCAL: design_gaussian, CENTRAL: design_gaussian, JOINT: design_joint, NONE: design_open}
+        """PrivUnit on devices, Gaussian noise there or at a curator, a counter at a curator who learns online, or exact sums."""
+        return {LOCAL: design_local, CENTRAL: design_gaussian, JOINT: design_joint, NONE: design_open}
 
     def estimate(self, question: MomentsQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
         """The noise has mean zero, so the sum is its own estimate."""
@@ -304,6 +312,10 @@ class MomentsKind(Kind[MomentsQuestion, MomentsRelease]):
 
         size, std = question.features.dimension, np.sqrt(law.variance())
         share = failure / (2 * question.layers * question.features.blocks)
+        long = law.lengths(share, size * (size + 1) // 2)
+        if long is not None:  # |G|_F^2 is twice the sum of its cells' squares, and no eigenvalue exceeds |G|_F
+            targets = law.lengths(share, size * question.targets)
+            return np.stack([math.sqrt(2) * long, np.asarray(targets)], axis=-1)
         unit = SymmetricGaussian(1.0, 2.0**-20)  # on a fine grid radii are in proportion to noise
         matrix = std * unit.spectral_radius(size, share)
         vector = std * math.sqrt(chi_square_radius(size * question.targets, share))
@@ -357,16 +369,30 @@ class MomentsKind(Kind[MomentsQuestion, MomentsRelease]):
 MOMENTS = register(MomentsKind())
 
 
-def _question(request: Request) -> MomentsQuestion:
+def _question(request: Request, gaussian: bool = True) -> MomentsQuestion:
     promise = request.promise
-    if promise.private and promise.rho is None and promise.delta == 0:
+    if gaussian and promise.private and promise.rho is None and promise.delta == 0:
         raise InvalidInput(
             "moments-need-delta",
-            "Moments of features are hidden by Gaussian noise, which needs delta above 0. Got delta 0. Give one such as 1e-6.",
+            "Gaussian noise on moments of features needs delta above 0. Got delta 0. Give one such as 1e-6.",
         )
     if request.calibration == PAPER:
         raise InvalidInput("moments-calibration", "No paper asks for these moments. Use tight.")
     return MOMENTS.question_of(request)
+
+
+def design_local(request: Request) -> Design:
+    """PrivUnit where the guarantee has an epsilon, else Gaussian noise. Reports of one person take equal parts of it."""
+    validation.choice("mechanism", request.mechanism, (AUTO, "gaussian", "privunit"))
+    pure = request.calibration == TIGHT and request.promise.rho is None
+    if request.mechanism == "gaussian" or (request.mechanism == AUTO and not pure):
+        return design_gaussian(request)
+    question = _question(request, gaussian=False)
+    validation.integer("episodes of a person in one report", request.episodes, 1, 1)
+    epsilon = request.promise.pure_epsilon(request.share) / request.participation.times
+    mechanism = PrivUnit.best(epsilon, question.cells, question.length)
+    act = Act(mechanism, question.price(mechanism.grid), times=request.participation.times)
+    return request.design(question, act)
 
 
 def design_gaussian(request: Request) -> Design:
@@ -413,7 +439,8 @@ def first_batch(question: MomentsQuestion, promise: Guarantee) -> int:
     counter's cell after
     a hundred releases, if that is more."""
     weights = question.features.blocks * question.features.dimension
-    noise = question.price().l2 / promise.mu() * math.sqrt((math.log(100) + 3.35) / math.pi) if promise.private else 0.0
+    counted = promise.trust == JOINT
+    noise = question.price().l2 / promise.mu() * math.sqrt((math.log(100) + 3.35) / math.pi) if counted else 0.0
     return max(1, round(weights * max(5.0, noise / question.gram_bound)))
 
 
