@@ -47,6 +47,8 @@ SOON, LATER = 0.5, 3.5
 """Seconds until the next blow: at most, of half of them; and of the others, which find rounds being closed again."""
 
 
+MOST_TICKETS = 2.5
+"""Tickets that are issued for a needed report, at most, with half of the holders absent."""
 TRUSTS = ("local", "shuffle", "joint")
 STORES = ("sqlite", "postgres")
 
@@ -67,13 +69,19 @@ class Row:
     changed: int = 0
     refused: int = 0
     misfits: int = 0
+    tickets: float = 0.0
     recovered: bool = False
     seconds: float = 0.0
 
     @property
     def good(self) -> bool:
-        """Whether nothing was lost, counted twice or changed, batches were as scheduled, and it went on in the end."""
-        return self.recovered and not (self.lost or self.double or self.changed or self.misfits)
+        """Whether nothing was lost, counted twice or changed, batches were as scheduled and took no more tickets than they may a
+        needed report, and it went on in the end."""
+        return (
+            self.recovered
+            and self.tickets <= MOST_TICKETS
+            and not (self.lost or self.double or self.changed or self.misfits)
+        )
 
 
 @dataclass
@@ -229,6 +237,8 @@ def rows(store: str, many: int, trusts: Sequence[str] = TRUSTS) -> Iterator[Row]
                 if trust in trusts:
                     row = Row("kill -9, collector and one in between", trust, "sqlite")
                     yield chaos_batches.rehearse(row, many, place / f"{trust}-sqlite", None, 1)
+                    row = Row("kill -9, half of the ticket holders absent", trust, "sqlite")
+                    yield chaos_batches.rehearse(row, many // 5, place / f"{trust}-absent", None, 1, chaos_batches.HALF)
             yield from chaos_restore.rows(place, trusts)
         else:
             (place / "server").mkdir()

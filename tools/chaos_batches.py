@@ -16,7 +16,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -42,12 +42,21 @@ SPEC = Spec(40, 2, 3)
 CELLS = SPEC.states * SPEC.actions * SPEC.states
 SIZE, BATCHES = 20, 150
 """Tickets in a batch, and most batches: more than a slow machine closes until the last kill."""
-CROWD = 40
-"""Ticket holders at a time."""
 LOOKS = (0.4, 1.2)
 """Seconds between two looks at whether a batch is closed: most of what a rehearsal asks for, and the least of what it tests."""
-ABSENT = 0.05
-"""Share of those who take a ticket and never come."""
+
+
+class TicketHolders(NamedTuple):
+    """Who takes tickets. many: at a time; absent: share of those who never come; every: seconds between two who take one."""
+
+    many: int = 40
+    absent: float = 0.05
+    every: float = 0.0
+
+
+USUAL = TicketHolders()
+HALF = TicketHolders(many=80, absent=0.5, every=0.2)
+"""Half of them stay away. They come one by one: people who all wait at once for batches that need more of them wait for ever."""
 TIMES = {"deadline": 2.0, "publication": 0.3, "patience": 3.0}
 WINDOW = 0.5
 VERBS = {"joint": ("curate", "--curator", "/v1/episodes"), "shuffle": ("shuffle", "--shuffler", "/v1/reports")}
@@ -81,10 +90,10 @@ def message(contract: Contract, cell: int) -> bytes:
 class Holders:
     """People with tickets, who send until their batch is closed, and again in every epoch."""
 
-    def __init__(self, contract: Contract, url: str) -> None:
-        self._contract, self._url = contract, url
+    def __init__(self, contract: Contract, url: str, crowd: TicketHolders = USUAL) -> None:
+        self._contract, self._url, self._crowd = contract, url, crowd
         self._cells = iter(range(CELLS))
-        self._lock = threading.Lock()
+        self._lock, self._arriving = threading.Lock(), threading.Lock()
         self.sent: set[int] = set()
         self.acknowledged: set[int] = set()
         self.ended = threading.Event()
@@ -101,10 +110,12 @@ class Holders:
         while not self.ended.is_set():
             with self._lock:
                 cell = next(self._cells, None)
+            with self._arriving:
+                time.sleep(self._crowd.every)
             ticket = self._ticket(line)
             if ticket is None or cell is None:
                 return
-            if random.random() > ABSENT:
+            if random.random() > self._crowd.absent:
                 self._hand_over(line, ticket, cell)
 
     def _ticket(self, line: Transport) -> bytes | None:
@@ -189,7 +200,7 @@ class Reader(threading.Thread):
         return answer.status == 200
 
 
-def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int) -> Row:
+def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int, crowd: TicketHolders = USUAL) -> Row:
     """Kill shufflers or curators, and the collector, at random moments. many: how many race for one database."""
     from tools.chaos import kill
     from tools.crowd import Proxy, free_port
@@ -205,15 +216,18 @@ def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int)
     ]
     proxy = Proxy(ports)
     collector = Process(folder.path, free_port(), database, options=(option, proxy.url))
-    holders, reader = Holders(contract, proxy.url), Reader(proxy.url, "releases" if row.trust == JOINT else "sums")
+    holders, reader = (
+        Holders(contract, proxy.url, crowd),
+        Reader(proxy.url, "releases" if row.trust == JOINT else "sums"),
+    )
     processes = [*offices, collector]
     try:
         proxy.start()
         for process in processes:
             process.start(180)
         reader.start()
-        with ThreadPoolExecutor(CROWD) as pool:
-            work = [pool.submit(holders.work) for _ in range(CROWD)]
+        with ThreadPoolExecutor(crowd.many) as pool:
+            work = [pool.submit(holders.work) for _ in range(crowd.many)]
             try:
                 for _ in range(kills):
                     kill(random.choice(processes))
@@ -252,7 +266,7 @@ def judge(row: Row, holders: Holders, reader: Reader, folder: Folder, database: 
     about = contract.intermediary
     assert about is not None
     store = BatchStore(database or OfficeFolder(folder.path, about.role).database, contract)
-    cells, people = np.zeros(CELLS, dtype=np.int64), 0
+    cells, people, issued = np.zeros(CELLS, dtype=np.int64), 0, 0
     previous, batches = "0" * 64, set()
     number = 0
     while (stored_closing := store.closing(number + 1)) is not None:
@@ -270,11 +284,14 @@ def judge(row: Row, holders: Holders, reader: Reader, folder: Folder, database: 
         row.misfits += int(not (right and scheduled and closing.batch not in batches))
         previous = signed.digest
         batches.add(closing.batch)
+        closed_batch = store.batch(closing.batch)
+        issued += SIZE + (0 if closed_batch is None else closed_batch.given)
         shown = reader.seen.get(f"/v1/closings/{number}")
         row.changed += int(shown is not None and shown != hashlib.sha256(signed.to_json()).hexdigest())
     store.close_connections()
     row.changed += reader.changed
     row.rounds = number
+    row.tickets = round(issued / (contract.ends[number - 1] if number else 1), 2)
     row.sent, row.acknowledged = len(holders.sent), len(holders.acknowledged)
     row.lost = sum(int(cells[cell] == 0) for cell in holders.acknowledged)
     row.double = int((cells > 1).sum()) + sum(int(cells[cell] > 0) for cell in set(range(CELLS)) - holders.sent)

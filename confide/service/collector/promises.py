@@ -101,7 +101,7 @@ def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
     alone = _local(contract.design)
     return [
         f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
-        f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits "
-        "for the next deadline",
+        f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come is "
+        "joined to the people who come next",
         f"against the operator of the shuffler, and those it works with, {alone} holds: what devices keep by themselves",
     ]

@@ -12,6 +12,8 @@ RATE = 1000.0
 MOST_ADDRESSES = 1 << 16
 SHARE, LEAST = 0.1, 20
 """The share of a batch's places that one address may take where the contract names no issuer, and how many it may take at least."""
+REMEMBERED = 64
+"""Batches whose places of each address are remembered."""
 THIS_MACHINE = ("127.0.0.1", "::1")
 
 
@@ -52,18 +54,19 @@ class TicketShare:
 
     def __init__(self, share: float = SHARE, least: int = LEAST) -> None:
         self._share, self._least = share, least
-        self.batch, self._taken = 1, Counter[str]()
+        self.batch, self._taken = 1, {1: Counter[str]()}
 
     def allows(self, address: str, tickets: int) -> bool:
         """Whether this address may take one more place in the open batch of so many tickets."""
         most = max(self._least, int(self._share * tickets))
-        return address.startswith(THIS_MACHINE) or self._taken[network(address)] < most
+        return address.startswith(THIS_MACHINE) or self._taken[self.batch][network(address)] < most
 
     def take(self, address: str, batch: int) -> None:
-        """Note a place in a batch. Those of earlier batches are forgotten."""
-        if batch != self.batch:
-            self.batch, self._taken = batch, Counter()
-        self._taken[network(address)] += 1
+        """Note a place in a batch. A batch to which too few came is given out again later; long closed ones are forgotten."""
+        self.batch = batch
+        self._taken.setdefault(batch, Counter())[network(address)] += 1
+        if len(self._taken) > REMEMBERED:
+            del self._taken[min(self._taken)]
 
 
 def network(address: str) -> str:

@@ -57,10 +57,11 @@ PUBLIC_METRICS = (
     "confide_tickets_issued",
     "confide_batches_closed",
     "confide_people_closed",
+    "confide_batches_waiting",
     "confide_epoch",
     "confide_round",
 )
-"""All that `/metrics` shows: tickets, people of closed batches, and the schedule."""
+"""All that `/metrics` shows: tickets, people of closed batches, how many batches wait for more people, and the schedule."""
 
 MESSAGE_PATHS = {CURATOR: "/v1/episodes"}
 BODY_PATHS = {CURATOR: "/v1/releases/{number}"}
@@ -228,11 +229,13 @@ class IntermediaryServer:
         registry = CollectorRegistry()
         row, newest = self.manager.store.desk(), self.manager.store.newest(self.manager.clock())
         contract = self.manager.contract
-        issued = sum(contract.tickets(batch) for batch in range(1, int(row.batch))) + int(row.place)
+        waiting, given = self.manager.store.joined()
+        issued = sum(contract.tickets(batch) for batch in range(1, int(row.batch))) + int(row.place) + given
         public = None if newest is None else self.manager.public_closing(int(newest.number))
         closing = None if public is None else public.closing
         people = 0 if closing is None else closing.people
-        values = (issued, 0 if closing is None else closing.number, people, int(row.epoch), int(row.round))
+        closed = 0 if closing is None else closing.number
+        values = (issued, closed, people, waiting, int(row.epoch), int(row.round))
         for name, value in zip(PUBLIC_METRICS, values, strict=True):
             Gauge(name, name.removeprefix("confide_").replace("_", " "), registry=registry).set(value)
         return generate_latest(registry)
@@ -251,6 +254,8 @@ class IntermediaryServer:
                 "store", "tickets-not-committed", "The store does not take commits: no ticket can be issued.", RETRY
             )
         self._check_paused()
+        if self.manager.overdue():
+            raise Refused("store", "batch-overdue", "A batch should be closed by now, and could not be.", RETRY)
         desk = await in_thread(self.manager.store.desk)
         if not (desk.round and self.manager.confirmed):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)

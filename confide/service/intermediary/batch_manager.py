@@ -1,7 +1,17 @@
 """Issues tickets, takes what ticket holders hand over, and closes batches at their deadlines.
 
-A ticket fixes the batch before anything happens; a batch closes at a public time after its last ticket, however many came; what
-comes later is refused. So who is in a batch, and when it closes, depends on nobody's episode.
+A ticket fixes the batch before anything happens; a batch closes at a public time after its last ticket; what comes later is
+refused. A curator closes it however many came. A shuffler's guarantee counts on n reports, and on a share of these being honest:
+if fewer came by then, the batch is joined to the people who come next. The next tickets are for it, a public share of those it
+had (`JOINED`), and it closes at the same time after the last of them, or is joined again. Its sum is one, about all who came:
+nothing is ever given out of a batch before it is closed, so a batch that was joined hides everybody among at least n reports,
+made with the noise of a batch of its size. Who is in it is fixed by tickets as before, and never by what anybody lived.
+
+What is public of joining is that fewer than n came by a public time, and in the end how many did. The guarantee is given who
+came: it holds for replacing what a user reports, not for hiding that they reported at all. That is why a device sends at the
+time it drew before the episode, whatever happened, and the empty episode if nothing did: whether a report comes must not depend
+on the episode. n counts reports, of which a share is assumed to be honest, and not tickets: where honest holders stay away more
+often than hostile ones, the share of those who come is smaller than that of those who hold tickets.
 """
 
 from __future__ import annotations
@@ -33,6 +43,12 @@ TAKEN, CLOSED, SOON = "taken", "closed", "soon"
 """A message is in its batch; it came too late; whether it did is being decided."""
 
 
+JOINED = 0.25
+"""How many more tickets are issued of a batch to which too few came, as a share of those that the contract names. How many came is
+not public, so the number may not depend on it. With half of the holders absent a batch that has a quarter more tickets than it
+needs reports is joined three times, and then has 2.2 tickets a needed report."""
+LATE = 30.0
+"""Seconds after its deadline at which a batch that is neither closed nor joined is overdue."""
 UNCONFIRMED = "The collector has not confirmed yet that nothing is missing here."
 Changed = TypeVar("Changed")
 
@@ -71,7 +87,6 @@ class BatchManager:
         self.store.prepare()
         self._lock, self._exchanging = threading.Lock(), threading.Lock()
         self._seen: dict[int, bytearray] = {}
-        self._extended: dict[int, int] = {}
         self._open: dict[int, Batch] = {}
         self._closed: set[int] = set()
         self._nonce = os.urandom(16)
@@ -129,7 +144,7 @@ class BatchManager:
             self.holds = self.confirmed = False
             for number in list(self._seen):
                 self._forget(number)
-            self._open, self._extended = {}, {}
+            self._open = {}
 
     def exchange(self, shown: PeerHeads) -> PeerHeads:
         """Compare memories with the collector: what it has stored of ours must be here, or we were restored and must end; what it
@@ -191,7 +206,7 @@ class BatchManager:
             return [None] * len(wanted)
         if not self.confirmed:
             raise NotYet("rounds-unconfirmed", UNCONFIRMED)
-        places = self._turn(lambda: self.store.issue(wanted, self.rounds + len(self._extended), self.clock()))
+        places = self._turn(lambda: self.store.issue(wanted, self.rounds, self.clock()))
         self.look()
         return [None if place is None else self._ticket(place) for place in places]
 
@@ -223,8 +238,12 @@ class BatchManager:
         """The time at which a full batch closes: a constant after its last ticket, or after a restart as long as devices
         need to send again."""
         assert batch.filled is not None
-        due = max(batch.filled + self.about.deadline, self.store.started + self.about.patience)
-        return due + self._extended.get(batch.number, 0) * self.about.deadline
+        return max(batch.filled + self.about.deadline, self.store.started + self.about.patience)
+
+    def overdue(self) -> bool:
+        """Whether a batch should have been closed or joined a while ago, and was not."""
+        with self._lock:
+            return any(self.clock() > self.deadline(batch) + LATE for batch in self._open.values())
 
     def read(self, body: bytes) -> tuple[Ticket, bytes]:
         """The ticket of a parcel, and its message; refused if it is a ticket of this contract and not valid."""
@@ -246,6 +265,8 @@ class BatchManager:
             if full is not None and self.clock() >= self.deadline(full):
                 return SOON
             seen = self._seen.setdefault(number, bytearray(self.contract.tickets(number)))
+            if ticket.place >= len(seen):  # the batch was joined to people who came later
+                seen.extend(bytes(ticket.place + 1 - len(seen)))
             if not seen[ticket.place]:
                 self.open_batches.take(number, message)
                 seen[ticket.place] = 1
@@ -272,9 +293,9 @@ class BatchManager:
         )
         with self._lock:
             closed = self.open_batches.close(batch.number, self.contract.tickets(batch.number), state_before)
-            if closed is None:
-                self._extended[batch.number] = self._extended.get(batch.number, 0) + 1
-                return False
+        if closed is None:
+            self._join(batch)
+            return False
         before = None if newest is None else SignedClosing(bytes(newest.data), bytes(newest.signature))
         closing = Closing(
             contract=self.contract.digest.hex(),
@@ -296,12 +317,20 @@ class BatchManager:
         LOG.info("batch closed", extra={"details": {"batch": batch.number, "closing": number}})
         return True
 
+    def _join(self, batch: Batch) -> None:
+        """Join a batch to which too few came to the people who come next."""
+        tickets = self.contract.tickets(batch.number)
+        more = max(1, round(JOINED * tickets))
+        self._turn(lambda: self.store.join(batch.number, more))
+        self.look()
+        details = {"batch": batch.number, "tickets": tickets + batch.more, "more": more}
+        LOG.warning("batch waits for more people", extra={"details": details})
+
     def _forget(self, batch: int) -> None:
         """Overwrite and drop what memory holds of a batch."""
         self.open_batches.forget(batch)
         seen = self._seen.pop(batch, bytearray())
         seen[:] = bytes(len(seen))
-        self._extended.pop(batch, None)
 
     def _place(self, number: int) -> bytes:
         """The data that a sealed state is bound to, so that nobody can put that of another closing in its place."""
@@ -322,7 +351,7 @@ class BatchManager:
         batch, row = self.store.batch(number), self.store.desk()
         if batch is None:
             return None
-        issued = self.contract.tickets(number) if number < row.batch else int(row.place)
+        issued = (self.contract.tickets(number) if number < row.batch else int(row.place)) + batch.given
         if batch.closing is None:
             due = None if batch.filled is None else self.deadline(batch)
             return BatchStatus(number, issued, due, None, int(row.epoch))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, String, Table
 
-VERSION = 1
+VERSION = 2
 TABLES = MetaData()
 
 desk = Table(
@@ -29,8 +29,11 @@ batches = Table(
     Column("round", Integer, nullable=False),
     Column("filled", Float),
     Column("closing", Integer),
+    Column("more", Integer, nullable=False, server_default="0"),
+    Column("given", Integer, nullable=False, server_default="0"),
 )
-"""Which round's policy a batch follows, when its last ticket was issued, and which closing was its own."""
+"""Which round's policy a batch follows, when its last ticket was issued, and which closing was its own. more: tickets beyond those
+that the contract names, since too few holders came; given: how many of these were issued."""
 
 spent = Table(
     "spent",

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ...errors import ConfideError, FormatError
@@ -39,12 +39,15 @@ class Place(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch: round is the newest when its first ticket was issued, filled when its last was, closing its number when closed."""
+    """A batch: round is the newest when its first ticket was issued, filled when its last was, closing its number when closed.
+    more: tickets beyond those that the contract names; given: how many of these were issued."""
 
     number: int
     round: int
     filled: float | None
     closing: int | None
+    more: int
+    given: int
 
 
 class Lease(NamedTuple):
@@ -76,12 +79,22 @@ class BatchStore:
                         insert(desk).values(id=1, version=VERSION, contract=self.contract.digest, **first)
                     )
                     connection.execute(insert(lease).values(id=1, beat=0, address=""))
+        self._widen()
         row = self.desk()
         if row.version != VERSION or bytes(row.contract) != self.contract.digest:
             raise FormatError(
                 "database-not-ours",
                 "The database belongs to another contract or version. Give each contract one of its own.",
             )
+
+    def _widen(self) -> None:
+        """Give a database of version 1, whose batches could not be joined, the columns for that."""
+        with self._writer.begin() as connection:
+            if connection.execute(select(desk.c.version).with_for_update()).scalar_one() == 1:
+                for column in (batches.c.more, batches.c.given):
+                    text = f"ALTER TABLE {batches.name} ADD COLUMN {column.name} INTEGER NOT NULL DEFAULT 0"
+                    connection.exec_driver_sql(text)
+                connection.execute(update(desk).values(version=VERSION))
 
     def exists(self) -> bool:
         """Whether there are tables."""
@@ -165,11 +178,12 @@ class BatchStore:
     def _next_places(
         self, connection: Connection, row: Row[Any], number: int, last_batch: int, now: float
     ) -> list[Place]:
-        """The next free places, so many or as many as there are."""
+        """The next free places, so many or as many as there are: of batches that wait for more people first, then of the newest."""
         places: list[Place] = []
         if number:
-            batch, place = int(row.batch), int(row.place)
             newest = int(row.round)
+            places = self._places_of_waiting(connection, newest, number, now)
+            batch, place = int(row.batch), int(row.place)
             begun = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar() is not None
             while len(places) < number and batch <= last_batch:
                 if not begun:
@@ -183,6 +197,33 @@ class BatchStore:
             if places:
                 connection.execute(update(desk).values(batch=batch, place=place))
         return places
+
+    def _places_of_waiting(self, connection: Connection, newest: int, number: int, now: float) -> list[Place]:
+        """Places of batches to which too few came, in order; at most so many."""
+        places: list[Place] = []
+        waiting = select(batches).where(batches.c.given < batches.c.more).order_by(batches.c.number)
+        for batch in [Batch(*row) for row in connection.execute(waiting)]:
+            taken = min(batch.more - batch.given, number - len(places))
+            if taken:
+                first = self.contract.tickets(batch.number) + batch.given
+                places += [Place(batch.number, first + one, newest) for one in range(taken)]
+                full = {"filled": now} if batch.given + taken == batch.more else {}
+                here = batches.c.number == batch.number
+                connection.execute(update(batches).where(here).values(given=batch.given + taken, **full))
+        return places
+
+    def join(self, batch: int, more: int) -> None:
+        """Let a batch that is full, and to which too few came, wait for more people: the next tickets are for it."""
+        here = (batches.c.number == batch) & batches.c.closing.is_(None) & batches.c.filled.is_not(None)
+        with self._turn() as (connection, _):
+            connection.execute(update(batches).where(here).values(more=batches.c.more + more, filled=None))
+
+    def joined(self) -> tuple[int, int]:
+        """How many batches wait for more people than the contract names tickets for, and how many such tickets were issued."""
+        waiting = select(func.count()).where((batches.c.more > 0) & batches.c.closing.is_(None)).scalar_subquery()
+        with self._engine.begin() as connection:
+            many, given = connection.execute(select(waiting, func.coalesce(func.sum(batches.c.given), 0))).one()
+        return int(many), int(given)
 
     def announced(self) -> SignedHead | None:
         """The newest head that the collector has shown."""

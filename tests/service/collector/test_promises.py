@@ -23,7 +23,7 @@ def test_a_curator() -> None:
     document = said(contract_of(joint_design()))
     assert [row["epsilon"] for row in document["with_reports"]] == pytest.approx([1.0, 2.1221, 5.9228], abs=1e-3)
     text = " ".join(document["says"])
-    assert "each of which refuses the other if it is behind" in text and "without either nobody notices" in text
+    assert "each of which refuses the other if it is behind" in text and "without either it goes unnoticed" in text
     for words in (
         "Between Ltd",
         "trusted with episodes",
@@ -51,7 +51,7 @@ def test_nobody() -> None:
     ):
         assert words in text
     assert "inside a window of 60 s" in " ".join(said(contract(window=60.0))["says"])
-    assert "without either nobody notices" in " ".join(said(contract())["says"])
+    assert "without either it goes unnoticed" in " ".join(said(contract())["says"])
 
 
 def test_a_shuffler_run_by_the_same_operator_keeps_the_local_promise() -> None:

@@ -48,6 +48,8 @@ def test_one_address_takes_a_tenth_of_a_batch_s_places() -> None:
     assert taken == 40 and places.allows("192.0.2.1", batch)
     places.take("192.0.2.1", 2)
     assert places.allows(greedy[0], batch), "in the next batch it begins anew"
+    places.take("192.0.2.1", 1)
+    assert not places.allows(greedy[0], batch), "and what it took is known when a batch is given out again"
 
 
 def test_places_are_not_counted_in_small_batches_and_on_this_machine() -> None:

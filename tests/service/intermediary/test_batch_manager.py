@@ -10,7 +10,7 @@ import pytest
 from confide.errors import FormatError
 from confide.protocol.releases import Sum, release_bytes
 from confide.service.contract import Contract, Ticket
-from confide.service.intermediary.batch_manager import CLOSED, SOON, TAKEN
+from confide.service.intermediary.batch_manager import CLOSED, JOINED, LATE, SOON, TAKEN
 from confide.service.intermediary.store import NotYet, Superseded
 
 from .offices import (
@@ -23,6 +23,7 @@ from .offices import (
     episode,
     hand_over,
     joint_design,
+    message,
     office_of,
     published,
     shuffle_design,
@@ -118,8 +119,11 @@ def test_absentees_and_garbage_count_as_empty_episodes(tmp_path: Path, joint: Co
     assert held.sum() > 0 and 1 not in office.open_batches._sums
 
 
-def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shuffled: Contract) -> None:
-    """39 of the 40 that the promise counts on: the sum is not given out; the batch behind it is; then the last one comes."""
+def test_a_batch_to_which_too_few_came_is_joined_to_the_next_and_others_go_on(
+    tmp_path: Path, shuffled: Contract, caplog: pytest.LogCaptureFixture
+) -> None:
+    """39 of the 40 that the promise counts on: the sum is not given out; the batch behind it is; the next tickets, a quarter of
+    those it had, are for it; it closes a deadline after the last of these, with who came late and who came new."""
     clock = SetClock()
     office = office_of(tmp_path, shuffled, clock)
     size = shuffled.tickets(1)
@@ -129,13 +133,86 @@ def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shu
     clock.now += DEADLINE + PUBLICATION
     assert office.step() and not office.step()
     assert office.public_closing(1).closing.batch == 2
-    assert office.status(1).deadline == pytest.approx(clock.now - PUBLICATION + DEADLINE)
-    assert hand_over(office, issued[BATCH], episode(1)) == TAKEN
+    assert office.status(1).deadline is None and office.store.joined() == (1, 0)
+    assert [record.getMessage() for record in caplog.records] == ["batch waits for more people"]
+    assert hand_over(office, issued[BATCH], episode(1)) == TAKEN  # late, and its batch is not closed
     clock.now += DEADLINE
-    assert office.step()
+    assert not office.step()  # the batch has enough, and its time is that of its last ticket
+    more = round(JOINED * size)
+    later = tickets(office, more + 1)
+    assert [(ticket.batch, ticket.place) for ticket in later] == [*((1, size + one) for one in range(more)), (3, 0)]
+    assert office.status(1) == (1, size + more, clock.now + DEADLINE, None, 1)
+    assert hand_over(office, later[more - 1], episode(2)) == TAKEN
+    assert hand_over(office, later[more - 1], episode(2)) == TAKEN  # and counts once
+    clock.now += DEADLINE + PUBLICATION
+    assert office.step() and office.store.joined() == (0, more)
     signed, body = published(office, 2)
-    assert signed.closing.batch == 1 and signed.closing.people == size + BATCH
-    assert Sum.from_bytes(body, shuffled.design).users == BATCH
+    assert signed.closing.batch == 1 and signed.closing.people == size + BATCH + 1
+    assert Sum.from_bytes(body, shuffled.design).users == BATCH + 1
+    assert office.status(1).issued == size + more
+
+
+def test_a_joined_batch_goes_on_after_a_restart(tmp_path: Path, shuffled: Contract) -> None:
+    """The tickets that it is given are stored: a new process takes up where the old one stood, and people send again."""
+    clock = SetClock()
+    office = office_of(tmp_path, shuffled, clock)
+    issued = tickets(office, shuffled.tickets(1))[: BATCH - 2]
+    clock.now += DEADLINE
+    assert not office.step()
+    issued += tickets(office, 1)
+    again = office_of(tmp_path, shuffled, clock)
+    assert again.store.joined() == (1, 1) and not again.step()
+    issued += tickets(again, round(JOINED * shuffled.tickets(1)) - 1)
+    assert issued[-1].batch == 1 and len({ticket.place for ticket in issued}) == len(issued)
+    for number, ticket in enumerate(issued):
+        assert hand_over(again, ticket, episode(number)) == TAKEN
+    clock.now += DEADLINE + PUBLICATION
+    assert again.step() and Sum.from_bytes(published(again, 1)[1], shuffled.design).users == len(issued)
+
+
+def test_with_half_of_the_holders_absent_batches_close(tmp_path: Path) -> None:
+    """At most 2.5 tickets a needed report, over the batches of a service; a coin decides who comes."""
+    size, many = 400, 10
+    made, clock, luck = contract_of(shuffle_design(size, many)), SetClock(), np.random.default_rng(5)
+    office, issued = office_of(tmp_path, made, clock), 0
+    report = message(made.design, episode(1))
+    while office.store.newest() is None or office.store.newest().number < many:
+        came = [ticket for ticket in office.issue([None] * 100) if ticket is not None]
+        issued += len(came)
+        for ticket in came:
+            if luck.random() < 0.5:
+                assert office.take(ticket, report) == TAKEN
+        clock.now += DEADLINE / 4
+        office.step()
+    assert 2.0 < issued / (size * many) <= 2.5
+    closings = [office.store.closing(number + 1) for number in range(many)]
+    users = [Sum.from_bytes(bytes(closing.body), made.design).users for closing in closings]
+    assert min(users) >= size and office.issue([None]) == [None]
+
+
+def test_a_batch_that_cannot_be_closed_is_overdue(tmp_path: Path, made: Contract) -> None:
+    clock = SetClock()
+    office = office_of(tmp_path, made, clock)
+    for number, ticket in enumerate(tickets(office, made.tickets(1))):
+        hand_over(office, ticket, episode(number))
+    clock.now += DEADLINE + LATE
+    assert not office.overdue()
+    clock.now += 1
+    assert office.overdue()
+    assert office.step() and not office.overdue()
+
+
+def test_a_database_of_the_version_before_is_widened(tmp_path: Path, shuffled: Contract) -> None:
+    office = office_of(tmp_path, shuffled, SetClock())
+    tickets(office, 3)
+    with office.store._writer.begin() as connection:
+        for column in ("more", "given"):
+            connection.exec_driver_sql(f"ALTER TABLE batches DROP COLUMN {column}")
+        connection.exec_driver_sql("UPDATE desk SET version = 1")
+    office.store.close_connections()
+    again = office_of(tmp_path, shuffled, SetClock())
+    assert again.status(1).issued == 3 and again.store.joined() == (0, 0)
+    assert tickets(again, 1)[0].place == 3
 
 
 def test_a_restart_begins_an_epoch_and_the_batch_waits_for_whoever_sends_again(tmp_path: Path, made: Contract) -> None:

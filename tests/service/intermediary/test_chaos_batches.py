@@ -13,7 +13,7 @@ from confide.service.intermediary.folder import RoleFolder
 from confide.service.intermediary.shuffler import ReportBatches
 from tools import chaos_batches
 from tools.chaos import Row
-from tools.chaos_batches import SIZE, TIMES, Holders, Reader, judge, made, message, rehearse
+from tools.chaos_batches import HALF, SIZE, TIMES, Holders, Reader, judge, made, message, rehearse
 from tools.postgres import new_database
 
 from .offices import SetClock, confirm, tickets
@@ -84,3 +84,10 @@ def test_killed(tmp_path: Path, trust: str) -> None:
 def test_two_that_race_are_killed(tmp_path: Path, trust: str, postgres: str) -> None:
     row = rehearse(Row("small", trust, "postgres"), 2, tmp_path, new_database(postgres), 2)
     assert row.good and row.kills == 2 and row.acknowledged >= 2 * SIZE, row
+
+
+@pytest.mark.slow
+@pytest.mark.service
+def test_half_are_absent_and_it_is_killed(tmp_path: Path) -> None:
+    row = rehearse(Row("small", "shuffle", "sqlite"), 2, tmp_path, None, 1, HALF)
+    assert row.good and row.kills == 2 and row.tickets > 1.5, row
