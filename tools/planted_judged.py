@@ -22,6 +22,14 @@ MUTANTS = (
         ("fit/gaussian/judged",),
     ),
     Mutant(
+        "everybody in a group adds four to its size, for the price of a half",
+        "protocol/kinds/judged.py",
+        "each = round(EACH * self.resolution)",
+        "each = 4 * self.resolution",
+        ("tests/protocol/kinds/test_judged.py::test_no_pair_of_people_is_further_apart_than_the_price[groups]",),
+        ("fit/gaussian/judged/groups",),
+    ),
+    Mutant(
         "scores of those who judge are summed without noise",
         "data/privatizers/judged.py",
         "drawn = mechanism.steps(self.noise, (family.cells,))",

@@ -188,7 +188,8 @@ def _fit(
 def _show_fit(result: Fit, folder: str) -> None:
     """Show how far the data goes, and the certificate."""
     from ..analysis.fitting.plan import FEWEST_PEOPLE
-    from ..analysis.reporting.offline_report import noun, plural
+    from ..analysis.reporting.numbers import plural
+    from ..analysis.reporting.offline_report import noun
 
     guarantee = result.certificate.guarantee
     show_coverage(result.findings, guarantee)
@@ -248,7 +249,8 @@ def _note_counts(counted: DatasetCounts) -> None:
 
 
 def _show_check(checked: Check, as_json: bool) -> int:
-    from ..analysis.reporting.offline_report import noun, plural
+    from ..analysis.reporting.numbers import plural
+    from ..analysis.reporting.offline_report import noun
 
     if as_json:
         emit(

@@ -109,7 +109,8 @@ def show_worth(findings: Findings, promise: Guarantee | None = None) -> None:
 
 def show_coverage(findings: Findings, promise: Guarantee | None = None) -> None:
     """Show which gain would have been found, and how far the data goes, where a policy was judged."""
-    from ..analysis.reporting.offline_report import noun, plural, power_said
+    from ..analysis.reporting.numbers import plural
+    from ..analysis.reporting.offline_report import noun, power_said
 
     gain = findings.get("gain")
     if gain is not None and findings.get("practice") is not None:
@@ -123,8 +124,8 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
     """Show whether a policy is better than current practice, by how much, how surely, under which promise; and if it is not
     surely better, how many people it would take.
     """
-    from ..analysis.reporting.numbers import each
-    from ..analysis.reporting.offline_report import noun, plural
+    from ..analysis.reporting.numbers import each, plural
+    from ..analysis.reporting.offline_report import noun
 
     gain, practice = findings.get("gain"), findings.get("practice")
     unit = "person" if promise is None else noun(promise)
@@ -147,9 +148,12 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
 
 def resting_lines(findings: Findings) -> list[str]:
     """Lines about what a value rests on, and which checks of that were made."""
+    from ..analysis.reporting.group_gains import lines_of
+
     lines = [f"rests on: {line}" for line in findings.get("assumes") or []]
     lines += [f"{'checked' if check['passed'] else 'ALARM'}: {check['said']}" for check in findings.get("checks") or []]
-    return [*lines, *([findings["judged_said"]] if findings.get("judged_said") else [])]
+    lines += [findings["judged_said"]] if findings.get("judged_said") else []
+    return [*lines, *lines_of(findings.get("groups") or [])]
 
 
 def coverage_lines(findings: Findings, people: str = "people") -> list[str]:

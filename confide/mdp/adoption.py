@@ -53,6 +53,9 @@ BY_STATE, BY_STEP, BY_PREVIOUS = 0, 1, 2
 
 SIGNS = 5
 
+MOST_GROUPS = 20
+"""Public groups of people, at most."""
+
 
 class Adoption(NamedTuple):
     """Public: alpha; kept (H, S) and taken (H, S, A) of the policy; practice (C, S, A), by which b is told where it is not logged,
@@ -86,7 +89,7 @@ class Specification(NamedTuple):
 
 class Episodes(NamedTuple):
     """Sensitive: episodes one after the other. starts: (n+1,), where each begins; states, actions, rewards in [0, 1]: (rows,);
-    propensity: (rows,), or none where they are not logged.
+    propensity: (rows,), or none where they are not logged. group: (n,), the public group of each, or none where there are none.
     """
 
     starts: NDArray[np.int64]
@@ -94,6 +97,7 @@ class Episodes(NamedTuple):
     actions: NDArray[np.int64]
     rewards: Array
     propensity: Array
+    group: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
     def __repr__(self) -> str:
         return "Episodes()"

@@ -11,10 +11,11 @@ among what judging people are asked is `SHARES`:
 | `bolder` | 35 % | the same of the most promising of a family of bolder policies (`learning.learners.bolder`) |
 | `weight` | 5 % | the mean of clipped weights of the one that is taken, which must be what the release foretells |
 | `residuals` | 20 % | the test of the table behind it (`mdp.adoption`) |
+| `groups` | 20 % where there are any, `gain` and `bolder` 25 % each then | mean score and size of each group (`subgroups`) |
 
 Both gains have intervals that hold together. The bolder policy is taken if its gain is above zero for sure, and larger than that of
-the other for the share of decisions in which it is followed; else the other stays. Subgroups and other policies are judged by the
-table, and cost nothing.
+the other for the share of decisions in which it is followed; else the other stays. Other policies are judged by the table, and cost
+nothing.
 
 A further check is free: the judged gain must be the table's at the same share. What follows from all of them is in `alarms`.
 How large a share alpha can be judged follows from people who are simulated from the release, so it costs nothing.
@@ -57,6 +58,7 @@ from ...protocol.design import AUTO, Design, Request
 from ...protocol.kinds.judged import (
     CELLS,
     GAIN,
+    GROUPS,
     RESIDUALS,
     SIZES,
     TESTS,
@@ -68,15 +70,19 @@ from ...protocol.kinds.judged import (
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
 from ..reporting.stated import Findings, StatedJudgement
-from .alarms import ANOTHER, BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, ruling
+from .alarms import ANOTHER, BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, blind_to, ruling
 from .findings import UnitConverter
 from .plan import PREVIOUS
+from .subgroups import group_gains
 
 Array = NDArray[np.float64]
 
 BOLDER = "bolder"
 SHARES = {SIZES: 0.05, GAIN: 0.35, BOLDER: 0.35, WEIGHT: 0.05, RESIDUALS: 0.2 - 1e-9}
 """Of the promise to judging people."""
+
+GROUP_SHARES = {SIZES: 0.05, GAIN: 0.25, BOLDER: 0.25, WEIGHT: 0.05, RESIDUALS: 0.2, GROUPS: 0.2 - 1e-9}
+"""The same where they are in groups."""
 
 ALPHAS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
 """Shares of decisions that may be judged, the largest first."""
@@ -133,6 +139,7 @@ SAID = {
     BOLDER: "the same of a bolder policy",
     WEIGHT: "the mean weight of those who judge",
     RESIDUALS: "the test of the table by those who judge",
+    GROUPS: "the mean score of every group of those who judge, and its size",
 }
 """What each release is about, in words."""
 
@@ -142,27 +149,35 @@ class JudgePlan:
     """What is asked of judging people, at which price: the same promise as to those who are counted. share: of all people.
 
     logged: their chances of actions are; previous: they are estimated by the action before, too. designs: None without privacy,
-    for simulated people.
+    for simulated people. groups: the names of public groups that they are in, if they are in any.
     """
 
     share: float
     designs: dict[str, Design] | None
     logged: bool
     previous: bool = False
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, share: float, promise: Guarantee, mechanism: str = AUTO, logged: bool = False, previous: bool = False
+        cls,
+        share: float,
+        promise: Guarantee,
+        mechanism: str = AUTO,
+        logged: bool = False,
+        previous: bool = False,
+        groups: tuple[str, ...] = (),
     ) -> JudgePlan:
         """The plan for a share of the people. logged, previous: how their chances of actions are told."""
         validation.between("judge", share, 0.05, 0.5, "Say --judge 0.3, for example.")
         if not promise.private:
-            return cls(share, None, logged, previous)
+            return cls(share, None, logged, previous, groups)
+        shares = GROUP_SHARES if groups else SHARES
         requests = [
-            Request(JudgedQuestion(part_of(name)), promise, Schedule.every(1), mechanism=mechanism, share=size)
-            for name, size in SHARES.items()
+            Request(question_of(name, groups), promise, Schedule.every(1), mechanism=mechanism, share=size)
+            for name, size in shares.items()
         ]
-        return cls(share, dict(zip(SHARES, together(requests), strict=True)), logged, previous)
+        return cls(share, dict(zip(shares, together(requests), strict=True)), logged, previous, groups)
 
     @property
     def cost(self) -> float:
@@ -188,7 +203,9 @@ class JudgePlan:
         """The certificate of all that is asked. acts: those towards who is counted; each person is in one of the two groups."""
         if self.designs is None:
             return certificate.assuming([self.remark])
-        told = tuple({**act.describe(), "release": SAID[name]} for name, act in zip(SAID, self.acts, strict=True))
+        told = tuple(
+            {**act.describe(), "release": SAID[name]} for name, act in zip(self.designs, self.acts, strict=True)
+        )
         counted = rho_of(compose([act.loss for act in acts])) or 0.0
         larger = self.acts if self.cost > counted else acts
         true = Promise(true_guarantee(compose([act.loss for act in larger]), promise))
@@ -203,12 +220,11 @@ class JudgePlan:
         self, name: str, numbers: Array, scale: float, noise: NoiseSource, simulated: bool = False
     ) -> JudgedRelease:
         """The release of that name. numbers: see `JudgedQuestion.units`; scale: what a share of 1 stands for."""
-        part = part_of(name)
         if self.designs is None:
-            question = JudgedQuestion(part)
+            question = question_of(name, self.groups)
             units = question.units(numbers, np.full(numbers.shape, 0.5))
             exact = question.values(np.asarray(units * question.grid, dtype=np.float64), len(numbers))
-            return JudgedRelease(part, len(numbers), tuple(map(float, exact)), (0.0,) * question.cells, scale)
+            return JudgedRelease(question.part, len(numbers), tuple(map(float, exact)), (0.0,) * question.cells, scale)
         book = JudgedBook(self.designs[name], noise, simulated)
         book.take_numbers(numbers)
         return book.close(scale=scale)
@@ -257,6 +273,10 @@ class JudgePlan:
         numbers, length = contrasts(test.specification, episodes) / (test.length * test.deviations), test.length
         weights = scored[judgement.name][1] / chosen.heaviest
         answers = {WEIGHT: (weights, chosen.heaviest), RESIDUALS: (numbers, length)}
+        if self.groups:
+            clip = judgement.releases[judgement.name].scale
+            shares = np.column_stack([scored[judgement.name][0] / clip, episodes.group])
+            answers[GROUPS] = shares, clip
         more = {part: self.released(part, *answer, *drawn_by) for part, answer in answers.items()}
         releases = {**judgement.releases, **more}
         return judgement._replace(releases=releases, doubts=test.doubts, shifts=test.shifts, walked=walked)
@@ -303,6 +323,11 @@ def recalled(
 def part_of(name: str) -> str:
     """The part of the question that a release of that name is about."""
     return GAIN if name == BOLDER else name
+
+
+def question_of(name: str, groups: Sequence[str] = ()) -> JudgedQuestion:
+    """The question that a release of that name answers."""
+    return JudgedQuestion(part_of(name), len(groups) if name == GROUPS else 0)
 
 
 def _taken(judgements: Sequence[Judgement]) -> Judgement:
@@ -636,7 +661,9 @@ class Inquiry:
 
     def __call__(self, plan: OfflinePlan, findings: Findings, in_units: UnitConverter) -> Findings:
         """What judging people said of the policy that was taken, for its findings; see `alarms.ruling`."""
-        return verdict(self._judgement, plan, findings, in_units, self._judge.logged)
+        said = verdict(self._judgement, plan, findings, in_units, self._judge.logged)
+        alarms, groups = said["alarms"], self._judge.groups
+        return {**said, **gains_by_group(alarms, self._judgement, groups, in_units, self._judge.logged)}
 
 
 class Recollection:
@@ -646,15 +673,20 @@ class Recollection:
     """
 
     def __init__(
-        self, stored: Mapping[str, bytes], previous: CountRelease | None, logged: bool, alarms: Sequence[str]
+        self,
+        stored: Mapping[str, bytes],
+        previous: CountRelease | None,
+        logged: bool,
+        alarms: Sequence[str],
+        groups: Sequence[str] = (),
     ) -> None:
-        """stored: the releases that a fit keeps. logged: chances of actions are."""
+        """stored: the releases that a fit keeps. logged: chances of actions are. groups: names of public groups."""
         self._releases = {
             name.removeprefix(JUDGED): JudgedRelease.from_bytes(body)
             for name, body in stored.items()
             if name.startswith(JUDGED)
         }
-        self._previous, self._logged, self._alarms = previous, logged, alarms
+        self._previous, self._logged, self._alarms, self._groups = previous, logged, alarms, groups
         self._judgement: Judgement | None = None
 
     def taken(self, plan: OfflinePlan) -> OfflinePlan:
@@ -667,7 +699,8 @@ class Recollection:
         """What was said of it, for its findings; of another plan nothing is called better."""
         if self._judgement is None:
             return {**ruling(None, self._alarms, self._logged, False), "judged_said": ANOTHER}
-        return verdict(self._judgement, plan, findings, in_units, self._logged)
+        said = verdict(self._judgement, plan, findings, in_units, self._logged)
+        return {**said, **gains_by_group(said["alarms"], self._judgement, self._groups, in_units, self._logged)}
 
 
 def with_evidence(judgement: Judgement, plan: OfflinePlan) -> OfflinePlan:
@@ -676,6 +709,22 @@ def with_evidence(judgement: Judgement, plan: OfflinePlan) -> OfflinePlan:
     if taken is plan or plan.evidence is None:
         return taken
     return taken._replace(evidence=plan.evidence, more=difference(plan.evidence, taken.extended))
+
+
+def gains_by_group(
+    alarms: Sequence[str] | None,
+    judgement: Judgement | None,
+    groups: Sequence[str],
+    in_units: UnitConverter,
+    logged: bool,
+) -> Findings:
+    """`groups`, what each public group gains, where there are any; no gain is stated of a group where none is of all."""
+    if not groups:
+        return {}
+    if judgement is None or GROUPS not in judgement.releases:
+        return {"groups": None}
+    stated = not blind_to(alarms or (), logged)
+    return {"groups": group_gains(judgement.releases[GROUPS], groups, judgement.chosen.doubt, in_units, stated)}
 
 
 def undone_by(judgement: Judgement) -> float | None:

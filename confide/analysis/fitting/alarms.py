@@ -23,6 +23,7 @@ from collections.abc import Collection
 
 from ..reporting.numbers import written
 from ..reporting.stated import CheckMade, Findings, StatedJudgement
+from .subgroups import unstated
 
 RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT = "residual", "propensity", "balance", "disagreement"
 ALARMS = (RESIDUAL, PROPENSITY, BALANCE, DISAGREEMENT)
@@ -65,7 +66,7 @@ def ruling(judged: StatedJudgement | None, alarms: Collection[str], logged: bool
     if judged is None:
         said = "no share of the policy could be judged by others: it keeps to practice, or too few people would be left"
         return {"judged": None, "alarms": raised, "recommended": False, "judged_said": said}
-    blind = not logged and bool({PROPENSITY, BALANCE, DISAGREEMENT} & set(raised))
+    blind = blind_to(raised, logged)
     sure = bool(judged["sure"]) and not blind
     return {
         "judged": {**judged, "sure": sure, "undone_by": judged.get("undone_by") if sure else None},
@@ -73,6 +74,11 @@ def ruling(judged: StatedJudgement | None, alarms: Collection[str], logged: bool
         "recommended": sure and not raised and table_sure,
         "judged_said": _said(judged, raised, logged, blind),
     }
+
+
+def blind_to(alarms: Collection[str], logged: bool) -> bool:
+    """Whether alarms forbid to state any gain."""
+    return not logged and bool({PROPENSITY, BALANCE, DISAGREEMENT} & set(alarms))
 
 
 def _said(judged: StatedJudgement, raised: list[str], logged: bool, blind: bool) -> str:
@@ -115,4 +121,6 @@ def one_step(findings: Findings, horizon: int, logged: bool, unconfounded: bool)
     said = UNCONFOUNDED if unconfounded else CONFOUNDED
     check: CheckMade = {"name": CONFOUNDING, "passed": unconfounded, "said": said}
     better = bool(findings["recommended"]) and unconfounded
-    return {"recommended": better, "checks": [*(findings.get("checks") or []), check]}
+    found: Findings = {"recommended": better, "checks": [*(findings.get("checks") or []), check]}
+    groups = findings.get("groups")
+    return found if unconfounded or not groups else {**found, "groups": unstated(groups)}

@@ -178,7 +178,8 @@ class Order:
 
     def _too_few(self, people: int) -> bool:
         """Whether of so many people, which is public, too few would judge for that to be worth its price."""
-        usual = self.judge is not None and self.choices.judge == AUTO and not _steps_logged(self.data)
+        needed = _steps_logged(self.data) or self.data.groups is not None
+        usual = self.judge is not None and self.choices.judge == AUTO and not needed
         return usual and people < FEWEST_PEOPLE
 
     def _everybody_counted(self) -> Order:
@@ -297,6 +298,11 @@ def judge_plan(
     """What is asked of those who judge, if any do: for the same promise as is made to those who are counted."""
     suits = can_judge(data, choices, learner)
     if choices.judge == NONE or (choices.judge == AUTO and not suits):
+        if data.groups is not None:
+            raise InvalidInput(
+                "groups-need-judge",
+                "What groups gain is said by people who judge. Say --judge 0.3, with apvi and tight counts, or leave --groups out.",
+            )
         if _steps_logged(data):
             raise InvalidInput(
                 "propensities-need-judge",
@@ -312,7 +318,8 @@ def judge_plan(
     logged = data.floor is not None
     previous = not logged and tells_previous(data.knowledge.spec)
     share = USUAL_SHARE if choices.judge == AUTO else validation.number("judge", choices.judge)
-    return JudgePlan.of(share, plan.promise, choices.mechanism, logged, previous)
+    groups = () if data.groups is None else data.groups.names
+    return JudgePlan.of(share, plan.promise, choices.mechanism, logged, previous, groups)
 
 
 def _steps_logged(data: Dataset) -> bool:

@@ -62,6 +62,7 @@ PROBLEM = [
     "# fixed_length = true            # every episode has all its steps",
     '# users = "one"                  # people with several episodes: "limit" takes one of each, "group:3" up to 3',
     '# missing = "category"           # missing entries of states are one more category',
+    '# groups = "sex=f,m"             # public groups of users: who gains and who loses',
     '# model = "per-step"             # moves depend on the step',
     "# propensity_floor = 0.01        # a public number below which no propensity lies",
     '# support = "possible.npy"       # public tables: possible transitions (S, A, S), allowed (S, A), rewards (S, A)',

@@ -23,7 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "columns": tuple(ALIASES),
     "problem": (
         *("states", "actions", "horizon", "model", "fixed_length", "reward_range", "return_range", "clip", "users"),
-        "missing",
+        *("missing", "groups"),
         *("support", "allowed", "rewards", "initial", "state_columns", "norm", "intercept", "propensity_floor"),
     ),
     "labels": ("source", "confirmed", "file", "states", "actions"),

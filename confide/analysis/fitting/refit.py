@@ -48,7 +48,8 @@ def recollection(fit: Fit, releases: Mapping[str, Any]) -> Recollection | None:
     if not fit.config.get("judge"):
         return None
     logged = fit.config.get("propensity_floor") is not None
-    return Recollection(fit.releases, releases.get(PREVIOUS), logged, fit.findings.get("alarms") or ())
+    groups = (fit.config.get("groups") or {}).get("labels", ())
+    return Recollection(fit.releases, releases.get(PREVIOUS), logged, fit.findings.get("alarms") or (), groups)
 
 
 def refit(

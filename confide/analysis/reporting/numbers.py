@@ -43,3 +43,8 @@ def share(part: float) -> str:
     if 99 < percent < 100:
         return "over 99 %"
     return f"{percent:.0f} %"
+
+
+def plural(unit: str) -> str:
+    """The plural of a unit: people, or episodes."""
+    return "people" if unit == "person" else f"{unit}s"

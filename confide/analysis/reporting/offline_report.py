@@ -18,7 +18,8 @@ from ...mdp import CURRENT_PRACTICE, Policy
 from ...mdp.critic import VectorPolicy
 from ...privacy import Certificate, Guarantee
 from . import drawing
-from .numbers import each, share, written
+from .group_gains import groups_section, sentences_of
+from .numbers import each, plural, share, written
 from .pages import NOTEBOOK, glossary, page, pairs, section, table, word
 from .stated import Findings, Power, StatedAlone, StatedDifference, with_labels
 
@@ -133,6 +134,7 @@ def render(
         _verdict(findings, certificate.guarantee),
         section(f"The guarantee for every {unit}", _promise(certificate)),
         section("The value of the policy", _worth(findings, steps, unit)),
+        _groups(findings, unit),
         section("Does the table tell all?", _table_tells(findings, unit)),
         section("Where it leaves current practice", differences_section(differences, unit, steps)),
         section("How much of the problem the data covers", _coverage(findings)),
@@ -153,11 +155,6 @@ def render(
 def noun(promise: Guarantee) -> str:
     """The unit that a promise hides, as a noun: a person, or an episode where nothing tells people apart."""
     return "episode" if promise.unit.startswith("one episode") else "person"
-
-
-def plural(unit: str) -> str:
-    """The plural of a unit: people, or episodes."""
-    return "people" if unit == "person" else f"{unit}s"
 
 
 def summary(findings: Findings, certificate: Certificate, steps: int) -> str:
@@ -203,6 +200,7 @@ def _resting(findings: Findings) -> str:
     """What the verdict rests on, and the checks that were made, in sentences."""
     lines = [*(findings.get("assumes") or []), *(check["said"] for check in findings.get("checks") or [])]
     lines += [findings["judged_said"]] if findings.get("judged_said") else []
+    lines += sentences_of(findings.get("groups") or [])
     return "".join(f" {escape(line[0].upper() + line[1:])}." for line in lines)
 
 
@@ -304,6 +302,12 @@ def _table_tells(findings: Findings, unit: str) -> str:
     )
     said = escape(findings["judged_said"])
     return f"<p>{said[0].upper()}{said[1:]}.</p><figure>{picture}<figcaption>{note}</figcaption></figure>"
+
+
+def _groups(findings: Findings, unit: str) -> str:
+    """What each public group gains, where an adoption was judged."""
+    judged = findings.get("judged")
+    return "" if judged is None else groups_section(findings.get("groups") or [], judged["alpha"], unit)
 
 
 def _alone(alone: StatedAlone) -> str:

@@ -104,6 +104,19 @@ class StatedDifference(TypedDict, Generic[L]):
     error: float
 
 
+class GroupGain(TypedDict):
+    """What is said of a public group: its share of all users, the gain of the adoption that was judged, and a verdict."""
+
+    group: str
+    share: float
+    share_low: float
+    share_high: float
+    gain: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
 class Findings(TypedDict, total=False):
     """All that a fit finds, in people's units: `fitting.findings.findings` says what each is."""
 
@@ -123,6 +136,7 @@ class Findings(TypedDict, total=False):
     checks: list[CheckMade] | None
     judged: StatedJudgement | None
     alarms: list[str] | None
+    groups: list[GroupGain] | None
     judged_said: str
     foretold: StatedInterval | None
     tested: list[float]

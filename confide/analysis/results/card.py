@@ -6,8 +6,8 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..reporting.numbers import each, share, written
-from ..reporting.offline_report import noun, plural, power_said
+from ..reporting.numbers import each, plural, share, written
+from ..reporting.offline_report import noun, power_said
 from ..reporting.pages import page, pairs, section
 
 if TYPE_CHECKING:

@@ -216,6 +216,7 @@ class Fit:
             "ended": found.get("ended"),
             "judged": found.get("judged"),
             "alarms": found.get("alarms"),
+            "groups": found.get("groups"),
             "needed_to_be_sure": found.get("needed_to_be_sure"),
             "users": self.users,
             "certificate": self.certificate.as_json(),

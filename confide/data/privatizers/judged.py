@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from ...errors import PrivacyError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...protocol.design import Design
-from ...protocol.kinds.judged import GAIN, JUDGED, SQUARE_UNIT, SQUARES, JudgedRelease
+from ...protocol.kinds.judged import JUDGED, JudgedRelease
 from .curator import Total
 
 
@@ -28,7 +27,7 @@ class JudgedBook:
     def __repr__(self) -> str:
         return f"JudgedBook(users={self.users})"
 
-    def take(self, message: Any, question: Any = None) -> None:
+    def take(self, message: object, question: object = None) -> None:
         """Refused: a score is made with a policy, which no single message tells."""
         raise PrivacyError("judged-in-sums", "Scores are summed with the policy that they judge. Use take_sum.")
 
@@ -59,7 +58,7 @@ class JudgedBook:
             )
         return self._sums
 
-    def close(self, question: Any = None, scale: float = 1.0) -> JudgedRelease:
+    def close(self, question: object = None, scale: float = 1.0) -> JudgedRelease:
         """The release, drawn once. scale: what a share of 1 stands for; it is public, and changes no noise."""
         family, mechanism, sums = JUDGED.question_of(self.design), self.design.additive, self._held()
         finer = round(family.grid / mechanism.grid)  # the noise may be drawn on a finer grid
@@ -69,10 +68,7 @@ class JudgedBook:
             [(int(unit) * finer + int(step)) * mechanism.grid for unit, step in zip(sums, drawn, strict=True)]
         )
         values = family.values(noisy, self.users)
-        deviation = math.sqrt(mechanism.variance())
-        sizes = np.full(family.cells, deviation)
-        if family.part == GAIN:
-            sizes[1] *= SQUARE_UNIT / SQUARES
+        sizes = family.deviations(math.sqrt(mechanism.variance()))
         return JudgedRelease(family.part, self.users, tuple(map(float, values)), tuple(map(float, sizes)), scale)
 
     def to_bytes(self) -> bytes:

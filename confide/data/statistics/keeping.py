@@ -68,6 +68,7 @@ class StepCollector:
         self._columns: list[
             tuple[NDArray[np.bool_], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
         ] = []
+        self._groups: list[NDArray[np.int64]] = []
 
     def __repr__(self) -> str:
         return "StepCollector()"
@@ -86,6 +87,7 @@ class StepCollector:
         if rows.reward.size:
             paid = ((np.clip(rows.reward, *self._data.declared) - low) / (high - low))[mine]
         propensity = rows.propensity[mine] if rows.propensity.size else np.empty(0)
+        self._groups.append(rows.group[mine & fresh] if rows.group.size else rows.group)
         self._columns.append(
             (fresh[mine], rows.state[mine].astype(np.int32), rows.action[mine].astype(np.int32), paid, propensity)
         )
@@ -102,7 +104,8 @@ class StepCollector:
         if knowledge.rewards is not None:
             step = np.arange(len(fresh)) - np.repeat(starts[:-1], np.diff(starts))
             paid = knowledge.rewards[np.minimum(step, len(knowledge.rewards) - 1), states, actions]
-        return Episodes(starts, states.astype(np.int64), actions.astype(np.int64), paid, propensity)
+        columns = states.astype(np.int64), actions.astype(np.int64), paid, propensity
+        return Episodes(starts, *columns, np.concatenate(self._groups))
 
 
 def together(parts: Sequence[Episodes]) -> Episodes | None:

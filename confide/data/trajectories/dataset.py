@@ -15,6 +15,7 @@ from ...errors import InvalidInput
 from ...mdp.knowledge import Knowledge
 from ...validation import Json
 from .columns import Columns
+from .groups import PublicGroups
 from .keys import keys
 from .labels import UNREADABLE, Coding, real_numbers, whole_numbers
 from .sources import DataPart
@@ -66,7 +67,7 @@ class Rows(NamedTuple):
 
     user, episode: keys. state, action, following: numbers, MISSING or UNREADABLE. absent: positions of rows whose
     person or episode is not told. points, next_points: (n, width), where states are vectors. propensity: of the action that
-    was chosen.
+    was chosen. group: the number of the person's public group.
     """
 
     user: NDArray[np.int64]
@@ -80,11 +81,14 @@ class Rows(NamedTuple):
     points: NDArray[np.float64]
     next_points: NDArray[np.float64]
     propensity: NDArray[np.float64]
+    group: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
     def counted(self) -> Rows:
         """The same rows without the columns that no count looks at."""
         nothing = np.empty((0, 0))
-        return self._replace(absent=self.absent[:0], points=nothing, next_points=nothing, propensity=np.empty(0))
+        return self._replace(
+            absent=self.absent[:0], points=nothing, next_points=nothing, propensity=np.empty(0), group=self.absent[:0]
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +101,7 @@ class Dataset:
     which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
     labels came from the data. floor: no logged propensity is lower, where they are told. return_range: returns are clipped to it,
     in people's units, where it is declared. model_named: whether the dynamics were declared, or are the default. missing: what
-    becomes of missing entries, which are refused by default.
+    becomes of missing entries, which are refused by default. groups: public groups of people, if any are declared.
     """
 
     parts: tuple[DataPart, ...]
@@ -118,6 +122,7 @@ class Dataset:
     return_range: tuple[float, float] | None = None
     model_named: bool = False
     missing: str | None = None
+    groups: PublicGroups | None = None
 
     def with_dynamics(self, model: str) -> Dataset:
         """The same data for `stationary` or `per-step` dynamics."""
@@ -154,6 +159,7 @@ class Dataset:
             "return_range": None if self.return_range is None else list(self.return_range),
             "clip": self.clip,
             **({} if self.missing is None else {"missing": self.missing}),
+            **({} if self.groups is None else {"groups": self.groups.describe()}),
             "users": str(self.users),
             "columns": asdict(self.columns),
             "steps_from": self.first_step,
@@ -166,7 +172,8 @@ class Dataset:
 
     def rows(self, part: DataPart, key: int, threads: bool = False) -> Iterator[Rows]:
         """The rows of a part; `key` hashes the names of people."""
-        for batch in part.batches(self.columns.names, threads):
+        more = [] if self.groups is None or self.groups.column in self.columns.names else [self.groups.column]
+        for batch in part.batches([*self.columns.names, *more], threads):
             if batch.num_rows:
                 yield self._decoded(batch, key)
 
@@ -208,6 +215,7 @@ class Dataset:
             points,
             next_points,
             real_numbers(batch.column(columns.propensity)) if columns.propensity else np.empty(0),
+            self.groups.encode(batch.column(self.groups.column)) if self.groups is not None else nothing,
         )
 
     def __repr__(self) -> str:

@@ -67,6 +67,9 @@ class Declaration:
     missing: str | None = None
     """What becomes of missing entries: `category`, states have one more for them; None refuses them."""
 
+    groups: str | Mapping[str, Sequence[object]] | None = None
+    """Public groups of people, `sex=f,m`, whose gains are judged apart; all others are one more group."""
+
     users: str = "one"
     """Several episodes of one person: `one` (refused), `limit` (one is chosen) or `group:K`."""
     sort: bool = False

@@ -16,6 +16,7 @@ from ...validation import Json
 from .columns import DeclaredColumns
 from .dataset import GROUP, Dataset, first_step
 from .declaration import Declaration, RewardUnits, bin_edges, label_book
+from .groups import PublicGroups
 from .kinds import columns_of, order_kept, text_columns
 from .labels import BY_CATEGORY, MISSING_WAYS, Coding, Cut, Labelled, Numbered, coding
 from .places import DataSource, folders_of, home_of, parts_of
@@ -62,7 +63,9 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
         declared.roles, state_code.columns, action_code.columns, rewards_known, declared.order_by, spec.horizon == 1
     )
     columns = columns_of(parts, wanted, state_code, action_code)
+    groups = _groups(declared, parts)
     texts, inferred = text_columns(columns, state_code, action_code), order_kept(parts, columns)
+    texts = texts if groups is None else (*texts, groups.column)
     users, order = declared.user_rule, declared.order
     no_propensities = vectors is not None or rewards_known or users.mode == GROUP
     floor = _floor(columns.propensity, declared.propensity_floor, spec, no_propensities)
@@ -87,7 +90,21 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
         declared.return_range,
         declared.model is not None,
         declared.missing,
+        groups,
     )
+
+
+def _groups(declared: Declaration, parts: Sequence[DataPart]) -> PublicGroups | None:
+    """The public groups that are declared, whose column every part has."""
+    groups = PublicGroups.declared(declared.groups)
+    for part in parts if groups is not None else ():
+        names = part.schema().names
+        if groups is not None and groups.column not in names:
+            raise InvalidInput(
+                "groups-column-missing",
+                f"There is no column {groups.column!r} of groups in {part.name}. Found: {', '.join(names)}. Correct --groups.",
+            )
+    return groups
 
 
 def _states(declared: Declaration, labels: dict[str, Labelled], edges: dict[str, Cut]) -> Coding:

@@ -15,7 +15,7 @@ from ...data.privatizers.judged import JudgedBook
 from ...mdp.adoption import BY_PREVIOUS, SIGNS, Adoption, Episodes, Specification, contrasts, scores
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee, Loss, compose
-from ...protocol.kinds.judged import GAIN, RESIDUALS, SIZES, SQUARE_UNIT, SQUARES, WEIGHT, JudgedRelease
+from ...protocol.kinds.judged import EACH, GAIN, GROUPS, RESIDUALS, SIZES, SQUARE_UNIT, SQUARES, WEIGHT, JudgedRelease
 from .auditing import MANY, WHOLE, Target
 from .end_to_end import SHARE
 from .events import DECIMALS, Array, Statistic
@@ -39,10 +39,15 @@ def judges() -> tuple[Adoption, Specification]:
 
 
 def person(action: int, paid: float) -> Episodes:
-    """Somebody who takes the same action at every step, and is paid alike."""
+    """Somebody who takes the same action at every step, is paid alike, and is in the group of that number."""
     actions = np.full(HORIZON, action, dtype=np.int64)
     return Episodes(
-        np.array([0, HORIZON]), np.zeros(HORIZON, dtype=np.int64), actions, np.full(HORIZON, paid), np.zeros(0)
+        np.array([0, HORIZON]),
+        np.zeros(HORIZON, dtype=np.int64),
+        actions,
+        np.full(HORIZON, paid),
+        np.zeros(0),
+        actions[:1],
     )
 
 
@@ -51,7 +56,9 @@ def numbers_of(episodes: Episodes) -> dict[str, Array]:
     adoption, test = judges()
     found, weights = scores(adoption, episodes)
     octaves = np.ceil(np.log2(np.abs(found) + 1e-6)) + 5
-    return {SIZES: octaves, GAIN: found, WEIGHT: weights, RESIDUALS: FAR * contrasts(test, episodes)}
+    grouped = np.column_stack([found, episodes.group])
+    residuals = FAR * contrasts(test, episodes)
+    return {SIZES: octaves, GAIN: found, WEIGHT: weights, RESIDUALS: residuals, GROUPS: grouped}
 
 
 def cells_of(release: JudgedRelease) -> Array:
@@ -59,12 +66,16 @@ def cells_of(release: JudgedRelease) -> Array:
     cells = np.array(release.sums, dtype=np.float64)
     if release.part == GAIN:
         cells[1] = (cells[1] - release.users / 2) * SQUARES / SQUARE_UNIT
+    if release.part == GROUPS:
+        cells[1::3] = (cells[1::3] - cells[2::3] / 2) * SQUARES / SQUARE_UNIT
+        cells[2::3] *= EACH
     return cells
 
 
-def judged_targets(name: str, promise: Guarantee, mechanism: str) -> list[Target]:
-    """Targets of all that those who judge release, on two people of whom one gains by the adoption and the other loses."""
-    plan = JudgePlan.of(SHARE_OF_PEOPLE, promise, mechanism)
+def judged_targets(name: str, promise: Guarantee, mechanism: str, groups: tuple[str, ...] = ()) -> list[Target]:
+    """Targets of all that those who judge release, on two people of whom one gains by the adoption and the other loses. groups: the
+    public groups that people are in, these two in different ones."""
+    plan = JudgePlan.of(SHARE_OF_PEOPLE, promise, mechanism, groups=groups)
     people = person(1, 1.0), person(0, 0.4)
     return [_target(name, plan, people, share) for share in (1.0, SHARE)]
 

@@ -50,7 +50,8 @@ def audit_plan(
     next_told, linear = bool(data.columns.next_state), not plan.counts
     declared = mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor
     judges, visits = None if judge is None else judge.share, plan.described.get("visits", ALL)
-    fitted = AuditedFit(*declared, linear, plan.split, visits if isinstance(visits, int) else str(visits), judges)
+    counted, groups = visits if isinstance(visits, int) else str(visits), () if judge is None else judge.groups
+    fitted = AuditedFit(*declared, linear, plan.split, counted, judges, groups)
     return _audited(fitted, samples, noise)
 
 
@@ -63,7 +64,8 @@ def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None
     floor = config.get("propensity_floor")
     mechanisms, next_told = fit.certificate.mechanisms, bool(config["columns"]["next_state"])
     declared = mechanisms, fit.knowledge, config["users"], promise, next_told, floor
-    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL), config.get("judge"))
+    groups = tuple((config.get("groups") or {}).get("labels", ()))
+    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL), config.get("judge"), groups)
     return _audited(fitted, samples, noise)
 
 
@@ -80,11 +82,12 @@ class AuditedFit(NamedTuple):
     split: bool
     visits: str | int
     judges: float | None = None
+    groups: tuple[str, ...] = ()
 
 
 def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
     """What an attack on the replica of a fit proves."""
-    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits, judges = fitted
+    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits, judges, groups = fitted
     # Noise of linear fits does not depend on how many states and actions have features; those of vectors count as one.
     sizes = (STATES, ACTIONS) if linear else (min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions))
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
@@ -109,8 +112,8 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
         name = str(mechanisms[0]["name"]).removeprefix("discrete-")
         small = count_plan(spec, promise, name, users, visits, judges is not None, **declared)
         targets = fit_targets("fit", small, spec, **declared)
-    judge = None if judges is None else JudgePlan.of(judges, promise, name)
-    targets += [] if judge is None else judged_targets("fit", promise, name)
+    judge = None if judges is None else JudgePlan.of(judges, promise, name, groups=groups)
+    targets += [] if judge is None else judged_targets("fit", promise, name, groups)
     if not _alike(certified(small, judge), mechanisms):
         raise InvalidInput(
             "fit-without-replica",

@@ -175,7 +175,13 @@ def _judged(mechanism: str) -> None:
 
         return judged_targets(name, promise, mechanism)
 
+    def grouped(promise: Guarantee, name: str) -> list[Target]:
+        from .judges import judged_targets
+
+        return judged_targets(name, promise, mechanism, ("one", "two"))
+
     FITS[f"{mechanism}/judged"] = targets
+    FITS[f"{mechanism}/judged/groups"] = grouped
 
 
 def _worst_gram(label: str, spec: Spec) -> None:

@@ -17,7 +17,7 @@ from ...privacy import Loss, Sensitivity
 from ...privacy.guarantee import JOINT
 from ...protocol.design import Design
 from ...protocol.kinds import asked, judged, returns, step, worth
-from ...protocol.kinds.judged import CELLS, GAIN, SIZES, TESTS, WEIGHT, JudgedQuestion
+from ...protocol.kinds.judged import CELLS, GAIN, GROUPS, SIZES, TESTS, WEIGHT, JudgedQuestion
 from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.kinds.worth import WorthForm
 from ...protocol.trusts import trust as trusts
@@ -119,6 +119,9 @@ def _judged(question: JudgedQuestion) -> Array:
     """What people say whose scores lie anywhere: in every octave; all over the clip, and beyond it; in many directions."""
     if question.part == SIZES:
         numbers: Array = np.arange(-1.0, CELLS + 1)
+    elif question.part == GROUPS:
+        shares = np.linspace(-1.5, 1.5, RETURNS // 2)
+        numbers = np.array([(one, float(group)) for group in (0, question.groups - 1) for one in shares])
     elif question.part in (GAIN, WEIGHT):
         numbers = np.linspace(-1.5, 1.5, RETURNS)
     else:

@@ -1,6 +1,7 @@
 """Scores of judging people: how large they are, their mean with its variance, their weights, and a test. Each is asked once.
 
-A score D of a person's episode (`mdp.adoption`) is a number that may be large. Four parts can be asked:
+A score D of a person's episode (`mdp.adoption`) is a number that may be large. Five parts can be asked, the last of which is about
+public groups of people:
 
 * `sizes`: which of `CELLS` octaves |D| lies in, one cell each: a person adds 1 to one cell.
 * `gain`: y = D/C, clipped to [-1, 1] by a public C that `sizes` gave, on a grid of 1/N: the sums of y and k (y^2 - 1/2).
@@ -20,8 +21,14 @@ A score D of a person's episode (`mdp.adoption`) is a number that may be large. 
 * `weight`: 1.
 * `residuals`: rounding moves each number by less than 1/N, and so the vector by less than sqrt(TESTS)/N: its length stays below 1,
   and two of them are less than 2 apart: l2 = 2, l1 = 2 sqrt(TESTS).
+* `groups`: people are in one of G public groups; of each group the sums of y and k (y^2 - 1/2), as of `gain`, and e for everybody
+  in it, e = 1/2, which tells how many they are. Two people of one group differ as for `gain`: l2^2 <= 4. People of two groups share
+  no cell, and each adds y^2 + k^2 (y^2 - 1/2)^2 + e^2, which is convex in y^2, so largest at an end: 1 + k^2/4 + e^2 at y^2 = 1.
+  Together 2 + k^2/2 + 2 e^2 = 3.86 < 4: **l2 = 2 still, so sizes of groups, which are private, are free**. In l1 people of two
+  groups differ by 2 (1 + k/2 + e), more than those of one. Cell by cell they differ by 1, 1, k/2, k/2, e and e,
+  which is no easier to notice than shifts of 2, k, e and e, nor is what people of one group do.
 
-Adding or taking a person away moves less: l2^2 <= 1, 1 + k^2/4 < 4, 1, 1. The tests try all pairs of points.
+Adding or taking a person away moves less: l2^2 <= 1, 1 + k^2/4 < 4, 1, 1, 1 + k^2/4 + e^2. The tests try all pairs of points.
 """
 
 from __future__ import annotations
@@ -39,6 +46,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import ConfideError, FormatError
 from ...mdp import Spec
+from ...mdp.adoption import MOST_GROUPS
 from ...privacy import Sensitivity
 from .kind import Kind, by_trust, register
 from .question import DIGEST_BYTES, AboutEpisodes, Member, Pooled, Range, only
@@ -49,8 +57,8 @@ if TYPE_CHECKING:
 KIND = "judged"
 FORMAT = "confide.judged-question/1"
 RELEASE_FORMAT = "confide.judged/1"
-SIZES, GAIN, WEIGHT, RESIDUALS = "sizes", "gain", "weight", "residuals"
-PARTS = (SIZES, GAIN, WEIGHT, RESIDUALS)
+SIZES, GAIN, WEIGHT, RESIDUALS, GROUPS = "sizes", "gain", "weight", "residuals", "groups"
+PARTS = (SIZES, GAIN, WEIGHT, RESIDUALS, GROUPS)
 
 CELLS = 15
 """Octaves of a score's size."""
@@ -64,15 +72,21 @@ POINTS = 1 << 10
 SQUARES, SQUARE_UNIT = 33, 20
 """k = SQUARES/SQUARE_UNIT, a fraction, so that all sums are whole numbers of one grid."""
 
+EACH = 0.5
+"""e, what everybody in a group adds to the count of its people."""
+
 
 @dataclass(frozen=True)
 class JudgedQuestion(AboutEpisodes, Pooled):
-    """One part of what is asked of judging people: `sizes`, `gain`, `weight` or `residuals`."""
+    """One part of what is asked of judging people, by its name. groups: how many there are, in the part about them."""
 
     part: str
+    groups: int = 0
 
     def __post_init__(self) -> None:
         validation.choice("part", self.part, PARTS)
+        least, most = (2, MOST_GROUPS) if self.part == GROUPS else (0, 0)
+        validation.integer("groups", self.groups, least, most)
 
     @property
     def kind(self) -> str:
@@ -87,12 +101,13 @@ class JudgedQuestion(AboutEpisodes, Pooled):
     @property
     def cells(self) -> int:
         """The numbers that one person adds to."""
-        return {SIZES: CELLS, GAIN: 2, WEIGHT: 1, RESIDUALS: TESTS}[self.part]
+        return {SIZES: CELLS, GAIN: 2, WEIGHT: 1, RESIDUALS: TESTS, GROUPS: 3 * self.groups}[self.part]
 
     @property
     def resolution(self) -> int:
         """How many units make up one: all sums are multiples of 1/resolution."""
-        return {SIZES: 1, GAIN: 2 * SQUARE_UNIT * POINTS**2, WEIGHT: POINTS, RESIDUALS: POINTS}[self.part]
+        squares = 2 * SQUARE_UNIT * POINTS**2
+        return {SIZES: 1, GAIN: squares, WEIGHT: POINTS, RESIDUALS: POINTS, GROUPS: squares}[self.part]
 
     @property
     def grid(self) -> float:
@@ -113,6 +128,7 @@ class JudgedQuestion(AboutEpisodes, Pooled):
             GAIN: (np.array([-1.0, -half]), np.array([1.0, half])),
             WEIGHT: (np.zeros(1), np.ones(1)),
             RESIDUALS: (-np.ones(TESTS), np.ones(TESTS)),
+            GROUPS: (np.tile([-1.0, -half, 0.0], self.groups), np.tile([1.0, half, EACH], self.groups)),
         }[self.part]
         return Range(low, high)
 
@@ -124,6 +140,7 @@ class JudgedQuestion(AboutEpisodes, Pooled):
             GAIN: Sensitivity((1 + 2 * k) ** 2 / (4 * k), 2.0, ((2.0, 1), (k, 1)), 2),
             WEIGHT: Sensitivity(1.0, 1.0, ((1.0, 1),), 1),
             RESIDUALS: Sensitivity(2.0 * math.sqrt(TESTS), 2.0, ((2.0, TESTS),), TESTS),
+            GROUPS: Sensitivity(2 * (1 + k / 2 + EACH), 2.0, ((2.0, 1), (k, 1), (EACH, 2)), 6),
         }[self.part]
 
     def member(self, question: Member) -> JudgedQuestion:
@@ -136,16 +153,16 @@ class JudgedQuestion(AboutEpisodes, Pooled):
 
     def to_bytes(self) -> bytes:
         """Versioned bytes; equal questions have equal bytes."""
-        return bytes(msgpack.packb([FORMAT, self.part]))
+        return bytes(msgpack.packb([FORMAT, self.part, *([self.groups] if self.groups else [])]))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> JudgedQuestion:
         """Read what `to_bytes` wrote; refuse anything else."""
         try:
-            name, part = msgpack.unpackb(data, max_array_len=4, max_str_len=64)
+            name, part, *groups = msgpack.unpackb(data, max_array_len=4, max_str_len=64)
             if name != FORMAT:
                 raise ValueError(f"its format is {name!r}, not {FORMAT!r}")
-            return cls(part)
+            return cls(part, *groups)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
                 "judged-question-unreadable", f"These bytes are not a statistic of scores this version knows: {error}"
@@ -159,12 +176,20 @@ class JudgedQuestion(AboutEpisodes, Pooled):
     def units(self, numbers: NDArray[np.float64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
         """(cells,) the sum over people of their answers, in units of 1/resolution.
 
-        numbers: (n,) octaves from 0, or shares of the clip, of which the part beyond it is cut off; of residuals (n, TESTS).
+        numbers: (n,) octaves from 0, or shares of the clip, of which the part beyond it is cut off; of residuals (n, TESTS);
+        of groups (n, 2), the share and the number of the person's group.
         uniforms: of the same shape, by which they are rounded at random, without bias.
         """
         if self.part == SIZES:
             octaves = np.clip(np.nan_to_num(numbers, nan=CELLS - 1.0), 0, CELLS - 1).astype(np.int64)
             return np.bincount(octaves, minlength=CELLS).astype(np.int64)
+        if self.part == GROUPS:
+            group = np.clip(np.nan_to_num(numbers[:, 1], nan=0.0), 0, self.groups - 1).astype(np.int64)
+            alone = JudgedQuestion(GAIN)
+            members = [group == number for number in range(self.groups)]
+            sums = [alone.units(numbers[mine, 0], uniforms[mine, 0]) for mine in members]
+            each = round(EACH * self.resolution)
+            return np.concatenate([[*pair, each * int(mine.sum())] for pair, mine in zip(sums, members, strict=True)])
         low = 0.0 if self.part == WEIGHT else -1.0
         inside = np.clip(np.nan_to_num(numbers, nan=0.0), low, 1.0)
         scaled = POINTS * (shortened(inside) if self.part == RESIDUALS else inside)
@@ -176,8 +201,19 @@ class JudgedQuestion(AboutEpisodes, Pooled):
         square = SQUARES * (2 * int((u * u).sum()) - len(u) * POINTS**2)
         return np.array([mean, square], dtype=np.int64)
 
+    def deviations(self, deviation: float) -> NDArray[np.float64]:
+        """(cells,) the deviations of what sums say, if the noise in each has that one."""
+        ratio = SQUARE_UNIT / SQUARES
+        scales = {GAIN: [1.0, ratio], GROUPS: [1.0, math.hypot(ratio, 0.5 / EACH), 1 / EACH] * self.groups}
+        return deviation * np.array(scales.get(self.part, [1.0] * self.cells))
+
     def values(self, cells: NDArray[np.float64], people: int) -> NDArray[np.float64]:
-        """What sums say: of `gain` the sums of y and of y^2 over so many people; others as they are."""
+        """What sums say: of `gain` the sums of y and of y^2 over so many people; of `groups` those, and how many, of each; others
+        as they are."""
+        if self.part == GROUPS:
+            total, square, size = cells.reshape(self.groups, 3).T
+            size = size / EACH
+            return np.stack([total, square * SQUARE_UNIT / SQUARES + size / 2, size], axis=1).ravel()
         if self.part != GAIN:
             return cells
         return np.array([cells[0], cells[1] * SQUARE_UNIT / SQUARES + people / 2])
@@ -216,7 +252,7 @@ class JudgedRelease:
             name, part, users, sums, noise, scale = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
             if name != RELEASE_FORMAT:
                 raise ValueError(f"its format is {name!r}, not {RELEASE_FORMAT!r}")
-            cells = JudgedQuestion(validation.choice("part", part, PARTS)).cells
+            cells = JudgedQuestion(part, len(sums) // 3 if part == GROUPS else 0).cells
             if (len(sums), len(noise)) != (cells, cells):
                 raise ValueError("it has other numbers than its part")
             numbers = tuple(validation.number("sum", each) for each in sums)

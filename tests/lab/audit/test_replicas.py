@@ -52,6 +52,8 @@ def test_those_who_judge_are_attacked_too(monkeypatch: pytest.MonkeyPatch) -> No
     assert 0 < finding["lower_bound"] <= finding["certified_epsilon"]
     with pytest.raises(InvalidInput, match="no replica"):
         attacked(plan, judge=JudgePlan.of(0.3, Central(rho=0.4)))
+    grouped = attacked(plan, judge=JudgePlan.of(0.3, promise, groups=("f", "m", "other")))
+    assert 0 < grouped["lower_bound"] <= grouped["certified_epsilon"]
     true = Gaussian.steps
 
     def half(self: Gaussian, noise: Any, shape: tuple[int, ...]) -> Any:

@@ -22,7 +22,7 @@ from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion, bandit
 from confide.protocol.kinds.budgeted import BudgetedQuestion
 from confide.protocol.kinds.gram import GramForm
-from confide.protocol.kinds.judged import GAIN, PARTS, JudgedQuestion
+from confide.protocol.kinds.judged import GAIN, GROUPS, PARTS, JudgedQuestion
 from confide.protocol.kinds.returns import ReturnsQuestion
 from confide.protocol.kinds.worth import WorthForm
 
@@ -109,7 +109,8 @@ def test_nor_where_every_step_has_cells_of_its_own(row: Combination) -> None:
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_nor_in_any_part_of_what_judging_people_are_asked(part: str, mechanism: str) -> None:
     promise = Guarantee(CENTRAL, 1.0, 0.0 if mechanism == "laplace" else DELTA)
-    design = make(Request(JudgedQuestion(part), promise, Schedule.every(1), mechanism=mechanism))
+    question = JudgedQuestion(part, 3 if part == GROUPS else 0)
+    design = make(Request(question, promise, Schedule.every(1), mechanism=mechanism))
     assert swept(design) <= promise.delta + SLACK
     name = "scale" if mechanism == "laplace" else "sigma"
     less = replace(design.mechanism, **{name: getattr(design.mechanism, name) / 1.5})

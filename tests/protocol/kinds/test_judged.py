@@ -13,6 +13,7 @@ from confide.protocol.kinds import judged
 from confide.protocol.kinds.judged import (
     CELLS,
     GAIN,
+    GROUPS,
     KIND,
     PARTS,
     POINTS,
@@ -27,9 +28,21 @@ from confide.protocol.kinds.judged import (
 from confide.protocol.kinds.kind import read
 
 
+def asked(part: str) -> JudgedQuestion:
+    """The question of that part; of groups with three of them."""
+    return JudgedQuestion(part, 3 if part == GROUPS else 0)
+
+
 def answers(part: str, points: int) -> np.ndarray:
     """(n, cells) the answers of people at that many places of the range, at both ends too."""
-    question = JudgedQuestion(part)
+    question = asked(part)
+    if part == GROUPS:
+        every = [
+            np.array([[share, group]])
+            for group in range(question.groups)
+            for share in np.linspace(-1.0, 1.0, points // 3)
+        ]
+        return np.array([question.units(one, np.full((1, 2), 0.5)) for one in every]) * question.grid
     places = np.arange(CELLS) if part == SIZES else np.linspace(-1.0 if part == GAIN else 0.0, 1.0, points)
     if part == RESIDUALS:  # in all directions, beyond the length, rounded either way
         ways = np.random.default_rng(0).normal(size=(points // 4, TESTS))
@@ -41,13 +54,13 @@ def answers(part: str, points: int) -> np.ndarray:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_no_pair_of_people_is_further_apart_than_the_price(part: str) -> None:
-    found, price = answers(part, 1001), JudgedQuestion(part).price()
+    found, price = answers(part, 1001), asked(part).price()
     apart = np.abs(found[:, None] - found[None])
     furthest = math.sqrt((apart**2).sum(axis=-1).max())
     if part == RESIDUALS:  # the length leaves room for rounding
         assert price.l2 - 4 * math.sqrt(TESTS) / POINTS < furthest <= price.l2
     else:
-        assert furthest == pytest.approx(price.l2, abs=1e-12)
+        assert furthest == pytest.approx(price.l2, abs=1e-12 if part != GROUPS else 1e-2)
     assert apart.sum(axis=-1).max() <= price.l1 + 1e-12
     assert (apart > 0).sum(axis=-1).max() <= price.cells
     away = np.sqrt((found**2).sum(axis=-1).max())  # nobody is put in their place
@@ -88,7 +101,7 @@ def test_sums_tell_mean_and_square() -> None:
 
 def test_bytes() -> None:
     for part in PARTS:
-        question = JudgedQuestion(part)
+        question = asked(part)
         assert read(KIND, question.to_bytes()) == question
     for bad in (
         b"",
@@ -100,3 +113,20 @@ def test_bytes() -> None:
             JudgedQuestion.from_bytes(bad)
     with pytest.raises(InvalidInput):
         JudgedQuestion("everything")
+    for part, groups in ((GROUPS, 0), (GROUPS, 21), (GAIN, 2)):
+        with pytest.raises(InvalidInput):
+            JudgedQuestion(part, groups)
+
+
+def test_sums_of_groups_tell_means_squares_and_sizes() -> None:
+    rng = np.random.default_rng(1)
+    y, group = rng.uniform(-1, 1, 6000), rng.integers(3, size=6000)
+    question = asked(GROUPS)
+    units = question.units(np.column_stack([y, group]), rng.random((6000, 2)))
+    found = question.values(units * question.grid, 6000).reshape(3, 3)
+    for number, (total, square, size) in enumerate(found):
+        mine = y[group == number]
+        assert size == pytest.approx(len(mine)) and total == pytest.approx(mine.sum(), abs=0.3)
+        assert square == pytest.approx((mine**2).sum(), abs=0.6)
+    away = question.units(np.array([[0.5, 99.0], [np.nan, np.nan]]), np.zeros((2, 2))) * question.grid
+    assert (away[2::3] == [0.5, 0.0, 0.5]).all(), "whoever is in none is put into the last, or the first"
