@@ -24,6 +24,7 @@ from ...service.contract.folder import Folder
 from ...service.contract.heads import FIRST, Head, SignedHead
 from ...service.device.chain import Contradicted, check_chain, fetched, keep_proof, shown_head
 from ...service.device.following import asked
+from ...service.device.store import ServiceMemory
 from ...service.device.transport import Documents, HttpAnswer, Transport
 from ...validation import Json
 
@@ -46,7 +47,7 @@ def check_witness(transport: Documents, contract: Contract, folder: Path) -> Non
         check_chain(transport, contract, seen, shown_head(transport, contract))
     except Contradicted as error:
         kept = folder / "proof.json"
-        memory: dict[str, Json] = {"proof": json.loads(kept.read_bytes()) if kept.exists() else []}
+        memory: ServiceMemory = {"proof": json.loads(kept.read_bytes()) if kept.exists() else []}
         keep_proof(memory, error)
         write_whole(kept, json.dumps(memory["proof"]).encode())
         raise

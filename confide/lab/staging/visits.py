@@ -29,7 +29,7 @@ from ...service.device import chain, following
 from ...service.device.device import Device
 from ...service.device.episode import Episode
 from ...service.device.sending import COUNTED
-from ...service.device.store import MemoryStore
+from ...service.device.store import MemoryStore, PublishedRound, ServiceMemory
 from ...service.device.ticket_client import TicketClient
 from ...service.device.transport import Transport, Unreachable
 from ...validation import Json
@@ -107,7 +107,7 @@ class Visitors:
                 "visit-world-sizes", f"The world must be a known one of {spec}. {environment} is of {world.spec}."
             )
         self.model: Model = world.model
-        self._memory: dict[str, Any] = {"head": None}
+        self._memory: ServiceMemory = {"head": None}
         about = self.contract.intermediary
         self._between = None if about is None else TicketClient(self.transport, self.contract, about)
         if self.contract.issuer is not None and credential is None:
@@ -118,7 +118,7 @@ class Visitors:
             )
         self._admission: dict[str, Any] = {"credential": credential, "issuer": issuer}
 
-    def round(self) -> dict[str, Any] | None:
+    def round(self) -> PublishedRound | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""
         memory = self._memory
         with contextlib.suppress(Unreachable):
@@ -126,8 +126,7 @@ class Visitors:
             if head is not None:
                 chain.remember(memory, self.contract, head["signed"])
                 memory["head"] = head
-        known: dict[str, Any] | None = memory["head"]
-        return known
+        return memory["head"]
 
     def wait(self, seconds: float = PATIENCE) -> None:
         """Wait until the first round is open: whoever comes before has nothing to follow, and nothing to report."""
@@ -159,14 +158,17 @@ class Visitors:
         clock.ahead = self.contract.window  # nobody waits for their send time here
         if random.random() < manners.slow:
             time.sleep(0.1)
-        body = from_base64(store.read()["services"][self.transport.url]["letter"]["body"])
+        letter = store.read()["services"][self.transport.url].get("letter")
+        assert letter is not None, "an episode that was finished leaves a report"
+        body = from_base64(letter["body"])
         if random.random() < manners.drop:
             self._post(body)  # the answer is lost, so the device sends again
         until = time.monotonic() + PATIENCE
         while not device.flush() and time.monotonic() < until:
             time.sleep(0.05)
         memory = store.read()["services"][self.transport.url]
-        in_batch = (memory.get("letter") or {}).get("epoch") is not None
+        left = memory.get("letter")
+        in_batch = left is not None and left.get("epoch") is not None
         answer = 202 if in_batch else memory.get("answer", 0)
         visits.add("counted" if answer in COUNTED else "refused" if answer else "unsent")
         if random.random() < manners.repeat:

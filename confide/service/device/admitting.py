@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import ConfideError
 from ..contract.encoding import to_base64
 from ..contract.tokens import TokenRequest
 from . import following
-from .store import is_spent
+from .store import PublishedRound, TicketTaken, is_spent
 from .ticket_client import TicketClient
 from .token_client import Credential, TokenClient
 from .transport import Unreachable
@@ -29,12 +29,12 @@ def admitted(device: Device, credential: Credential | None, address: str | None)
         if is_spent(document, device.mark()):
             return None
         memory = device.memory(document)
-        if memory.get("admission", {}).get("contract") != contract.pin:
+        kept = memory.get("admission")
+        if kept is None or kept["contract"] != contract.pin:
             request = TokenRequest.new(contract.tokens).to_text()
-            memory["admission"] = {"contract": contract.pin, "request": request, "token": None}
-        kept = dict(memory["admission"])
+            memory["admission"] = kept = {"contract": contract.pin, "request": request, "token": None}
     if kept["token"] is not None:
-        return str(kept["token"])
+        return kept["token"]
     client = TokenClient(device.transport, contract, credential, address)
     try:
         token = to_base64(client.token(TokenRequest.from_text(kept["request"])))
@@ -47,15 +47,15 @@ def admitted(device: Device, credential: Credential | None, address: str | None)
     finally:
         client.close()
     with device.store.changing() as document:
-        memory = device.memory(document)
-        if memory.get("admission", {}).get("request") == kept["request"]:
-            memory["admission"].update(token=token, request="")
+        asking = device.memory(document).get("admission")
+        if asking is not None and asking["request"] == kept["request"]:
+            asking["token"], asking["request"] = token, ""
     return token
 
 
 def ticketed(
-    device: Device, between: TicketClient, head: dict[str, Any], token: bytes
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    device: Device, between: TicketClient, head: PublishedRound, token: bytes
+) -> tuple[TicketTaken, PublishedRound]:
     """A ticket, if there is one to have, and the round that its batch follows; nothing is spent without both.
 
     token: this person's, where the contract names an issuer.

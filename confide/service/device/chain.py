@@ -6,15 +6,12 @@ that people saw. A device that saw a later head refuses what is shown from then 
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...errors import PrivacyError
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
 from ..contract.signing import Behind, check_follows
+from .store import ServiceMemory
 from .transport import Documents, Unreachable
-
-SeenHeads = dict[str, Any]
 
 
 class Contradicted(Behind):
@@ -46,13 +43,13 @@ def shown_head(transport: Documents, contract: Contract, number: int | None = No
     return signed
 
 
-def highest(memory: SeenHeads, contract: Contract) -> SignedHead | None:
+def highest(memory: ServiceMemory, contract: Contract) -> SignedHead | None:
     """The highest head of this contract that was ever accepted here."""
     text = memory.get("seen", {}).get(contract.pin)
     return None if text is None else SignedHead.from_json(text.encode(), contract.key)
 
 
-def remember(memory: SeenHeads, contract: Contract, shown: str) -> None:
+def remember(memory: ServiceMemory, contract: Contract, shown: str) -> None:
     """Note a head that was accepted, as it was served, if it is higher than any before; it is never forgotten."""
     before = highest(memory, contract)
     signed = SignedHead.from_json(shown.encode(), contract.key)
@@ -60,7 +57,7 @@ def remember(memory: SeenHeads, contract: Contract, shown: str) -> None:
         memory.setdefault("seen", {})[contract.pin] = shown
 
 
-def keep_proof(memory: SeenHeads, error: Contradicted) -> None:
+def keep_proof(memory: ServiceMemory, error: Contradicted) -> None:
     """Keep both heads of a contradiction; the first is kept, unless the next one is about the same round. One head is no proof."""
     rounds = {SignedHead.from_bytes(text).head.round for text in error.pair}
     if len(error.pair) > 1 and (len(rounds) == 1 or not memory.get("proof")):

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...data.trajectories.trajectory import Trajectory
 from ...errors import ConfideError, FormatError
@@ -30,7 +30,18 @@ from .episode import Episode
 from .joining import find_contract
 from .messages import message
 from .notices import Listener, quiet, tell
-from .store import DeviceStore, Document, FileStore, is_spent
+from .store import (
+    DeviceStore,
+    Document,
+    FileStore,
+    OpenedEpisode,
+    PublishedRound,
+    ServiceMemory,
+    SpentMark,
+    TicketTaken,
+    WaitingReport,
+    is_spent,
+)
 from .transport import HttpAnswer, Transport, Unreachable, bounded
 
 if TYPE_CHECKING:
@@ -110,19 +121,19 @@ class Device:
         self.contract, new = find_contract(known, self.transport, pin, self.tell)
         if new and self.contract is not None:
             with self.store.changing() as document:
-                self.memory(document).update(contract=to_base64(self.contract.data), head=None)
+                memory = self.memory(document)
+                memory["contract"], memory["head"] = to_base64(self.contract.data), None
             self.refresh()
         elif self.contract is not None:
             self._later(self._catch_up)
         if self.contract is not None and self._credential is not None:
             self._later(self._admitted)  # now, so that when it is used says less about who it was issued to
 
-    def memory(self, document: Document) -> dict[str, Any]:
+    def memory(self, document: Document) -> ServiceMemory:
         """The part of the store's document about this service."""
-        memory: dict[str, Any] = document["services"].setdefault(self.transport.url, {})
-        return memory
+        return document["services"].setdefault(self.transport.url, {})
 
-    def mark(self) -> dict[str, str]:
+    def mark(self) -> SpentMark:
         """What a report to this operator is remembered by as spent."""
         assert self.contract is not None
         key = to_base64(self.contract.key)
@@ -152,7 +163,8 @@ class Device:
         if current_round is not None:
             with self.store.changing() as document:
                 memory = self.memory(document)
-                if memory.get("head") in (None, held) or memory["head"]["round"] <= current_round["round"]:
+                before = memory.get("head")
+                if before is None or before == held or before["round"] <= current_round["round"]:
                     memory["head"] = current_round
                     chain.remember(memory, self.contract, current_round["signed"])
         return True
@@ -162,7 +174,7 @@ class Device:
         with self.store.changing() as document:
             memory = self.memory(document)
             chain.keep_proof(memory, error)
-            if memory.get("head") and memory["head"]["digest"] == error.digest:
+            if (head := memory.get("head")) and head["digest"] == error.digest:
                 memory["head"] = None
 
     @property
@@ -179,9 +191,12 @@ class Device:
     def _opened(self) -> Episode | None:
         if self.contract is None:
             return None
-        token, ticket, admission, document = "", dict[str, Any](), "", self.store.read()
-        head: Any = self.memory(document).get("head")
-        may = not is_spent(document, self.mark()) and head is not None and not head["ended"]
+        token, admission, document = "", "", self.store.read()
+        ticket: TicketTaken = {}
+        head = self.memory(document).get("head")
+        may = not is_spent(document, self.mark())
+        if head is None or head["ended"]:
+            return Episode(self, self._current_policy(head), "", head["round"] if head else 0)
         if may and self.contract.issuer is not None:
             admission = self._admitted() or ""
             may = bool(admission)
@@ -197,13 +212,16 @@ class Device:
                     self._held[token] = self.store.hold(token)
                     document["spent"].append(self.mark())
                     due = self._clock() + sending.delay(self.contract.window)
-                    opened = {"token": token, "due": due, "round": head["round"], **ticket}
-                    opened.update({name: head[name] for name in ("question",) if name in head})
+                    opened: OpenedEpisode = {"token": token, "due": due, "round": head["round"]}
+                    if ticket:
+                        opened["ticket"], opened["batch"] = ticket["ticket"], ticket["batch"]
+                    if "question" in head:
+                        opened["question"] = head["question"]
                     if admission and not ticket:
                         opened["admission"] = admission
                     self.memory(document).pop("admission", None)
                     self.memory(document)["open"] = opened
-        episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
+        episode = Episode(self, self._current_policy(head), token, head["round"])
         if token:
             self._live[token] = episode
             if self.contract.window and self._background and self._sends:
@@ -227,7 +245,7 @@ class Device:
             self._line = TicketClient(self.transport, self.contract, self.contract.intermediary)
         return self._line
 
-    def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
+    def _current_policy(self, head: PublishedRound | None) -> Policy | None:
         """The policy of a head that was checked; where several are in use, one of them, drawn at random."""
         if head is None or self.contract is None:
             return None
@@ -282,7 +300,7 @@ class Device:
             return self._clock() + sending.LONGEST_SLEEP
         return float(opened["due"])
 
-    def _waiting(self) -> dict[str, Any]:
+    def _waiting(self) -> ServiceMemory:
         """The part of the store's document about this service, with times that will come."""
         memory = self.memory(self.store.read())
         if self.contract is not None and sending.put_right(memory, self._clock(), self.contract.window):
@@ -291,7 +309,7 @@ class Device:
                 sending.put_right(memory, self._clock(), self.contract.window)
         return memory
 
-    def _later(self, what: Callable[[], Any]) -> None:
+    def _later(self, what: Callable[[], object]) -> None:
         """Run a function that may take a while: in a thread of its own where the device works in the background."""
         if self._background:
             threading.Thread(target=what, name="confide-device", daemon=True).start()
@@ -310,9 +328,10 @@ class Device:
             letter = message(contract, opened, lived, self._noise)
             due = opened["due"] if contract.window else 0.0
             memory["open"] = None
-            memory["letter"] = {"body": to_base64(letter), "due": due, "tries": 0, "again": 0.0}
+            waiting: WaitingReport = {"body": to_base64(letter), "due": due, "tries": 0, "again": 0.0}
             if opened.get("ticket"):
-                memory["letter"].update(batch=opened["batch"], epoch=None)
+                waiting["batch"], waiting["epoch"] = opened["batch"], None
+            memory["letter"] = waiting
 
     def _draw_what_is_due(self) -> None:
         """Draw the report that is due, at the time fixed before the episode: of what happened so far; after a crash, of nothing.
@@ -353,19 +372,19 @@ class Device:
                 return True
             return self._send(waiting, now)
 
-    def _settled(self, waiting: dict[str, Any], now: float) -> bool:
+    def _settled(self, waiting: WaitingReport, now: float) -> bool:
         """Whether an accepted report need not be sent again: its batch is closed, or still open in the same epoch."""
         assert self.contract is not None and self.contract.intermediary is not None
         try:
             standing = self._between().standing(waiting["batch"])
         except Unreachable as error:
             self.tell("offline", str(error))
-            standing = {"closing": None, "epoch": waiting["epoch"]}
+            standing = {"closed": False, "epoch": waiting["epoch"]}
         again = now + sending.look(self.contract.intermediary.patience)
         with self.store.changing() as document:
             return sending.note_standing(self.memory(document), standing, waiting["epoch"], again)
 
-    def _send(self, waiting: dict[str, Any], now: float) -> bool:
+    def _send(self, waiting: WaitingReport, now: float) -> bool:
         """One attempt with the bytes that were drawn; they are dropped when they are counted, or never can be."""
         assert self.contract is not None
         answer, epoch, verdict = HttpAnswer(0, None, b""), None, answers.UNKNOWN
@@ -377,22 +396,23 @@ class Device:
         done = verdict != answers.UNKNOWN
         with self.store.changing() as document:
             memory = self.memory(document)
-            if memory.get("letter") is None or memory["letter"]["body"] != waiting["body"]:
+            letter = memory.get("letter")
+            if letter is None or letter["body"] != waiting["body"]:
                 return True
             if done:
                 memory["letter"] = None
                 memory["answer"] = answer.status
             elif epoch is not None and self.contract.intermediary is not None:
                 again = now + sending.look(self.contract.intermediary.patience)
-                memory["letter"].update(epoch=epoch, tries=0, again=again)
+                letter["epoch"], letter["tries"], letter["again"] = epoch, 0, again
             else:
-                tries = memory["letter"]["tries"] + 1
-                memory["letter"].update(tries=tries, again=now + sending.patience(tries, answer.wait))
+                letter["tries"] += 1
+                letter["again"] = now + sending.patience(letter["tries"], answer.wait)
         if verdict == answers.REFUSED:
             self.tell("dropped", f"The service refused the report for good ({answer.status}); it is not sent again.")
         return done or epoch is not None
 
-    def _post(self, waiting: dict[str, Any]) -> tuple[HttpAnswer, int | None]:
+    def _post(self, waiting: WaitingReport) -> tuple[HttpAnswer, int | None]:
         """Send a message to the collector or the intermediary; returns the answer, and the epoch of a batch that stays open."""
         body = from_base64(waiting["body"])
         if "batch" in waiting:

@@ -10,16 +10,15 @@ the witness then knows otherwise, or not at all, is followed no more, and two he
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from ...errors import FormatError, PrivacyError
 from ...mdp import policies
 from ...protocol.kinds.question import asked_by
-from ...validation import Json
 from ..contract.contract import Contract
 from ..contract.encoding import to_base64
 from ..contract.heads import Head, SignedHead
-from .chain import Contradicted, SeenHeads, check_chain, fetched, highest, shown_head
+from .chain import Contradicted, check_chain, fetched, highest, shown_head
+from .store import PublishedRound, ServiceMemory
 from .transport import Documents, Transport, Unreachable, within
 
 BUSY = (408, 425, 429)
@@ -44,8 +43,8 @@ class Unwitnessed(Contradicted):
 
 
 def current(
-    transport: Transport, contract: Contract, memory: SeenHeads, witness: Transport | None = None
-) -> dict[str, Any] | None:
+    transport: Transport, contract: Contract, memory: ServiceMemory, witness: Transport | None = None
+) -> PublishedRound | None:
     """The current round and its policy, checked; None if it is the one that is held already. memory: of this service.
 
     It must be the highest that was ever seen, or follow from it, one round after the other. Where the witness does not know it,
@@ -54,15 +53,18 @@ def current(
     held, shown = memory.get("head"), shown_head(transport, contract)
     check_chain(transport, contract, highest(memory, contract), shown)
     signed = _witnessed(transport, shown, witness, contract)
-    behind = {"behind": True} if signed.digest != shown.digest else {}
-    if held is not None and held["digest"] == signed.digest and held.get("behind", False) == bool(behind):
+    behind = signed.digest != shown.digest
+    if held is not None and held["digest"] == signed.digest and held.get("behind", False) == behind:
         return None
-    return {**followed(transport, contract, signed), **behind}
+    current_round = followed(transport, contract, signed)
+    if behind:
+        current_round["behind"] = True
+    return current_round
 
 
 def numbered(
-    transport: Transport, contract: Contract, number: int, memory: SeenHeads, witness: Transport | None = None
-) -> dict[str, Json]:
+    transport: Transport, contract: Contract, number: int, memory: ServiceMemory, witness: Transport | None = None
+) -> PublishedRound:
     """A round by its number, checked: where a ticket names the round that its batch follows."""
     signed, seen = shown_head(transport, contract, number), highest(memory, contract)
     if seen is not None:
@@ -71,7 +73,7 @@ def numbered(
     return followed(transport, contract, signed)
 
 
-def followed(transport: Transport, contract: Contract, signed: SignedHead) -> dict[str, Any]:
+def followed(transport: Transport, contract: Contract, signed: SignedHead) -> PublishedRound:
     """A signed head with its policy, as a device remembers it."""
     head = signed.head
     raw = fetched(transport, f"/v1/policies/{head.policy}")
@@ -79,7 +81,7 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
         raise FormatError("policy-not-signed", "The service sent another policy than the one it signed.")
     policies.from_bytes(raw, contract.design.question.spec)
     question = asked(transport, contract, head)
-    return {
+    followed_round: PublishedRound = {
         "round": head.round,
         "digest": signed.digest,
         "policy": head.policy,
@@ -87,8 +89,10 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
         "ended": head.ended,
         "successor": head.successor,
         "signed": signed.to_json().decode(),
-        **({} if question is None else {"question": to_base64(question)}),
     }
+    if question is not None:
+        followed_round["question"] = to_base64(question)
+    return followed_round
 
 
 def asked(transport: Documents, contract: Contract, head: Head) -> bytes | None:

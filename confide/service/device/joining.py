@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...errors import ConfideError, PrivacyError
 from ..contract.contract import Contract, weaker
 from ..contract.encoding import from_base64
+from .store import PublishedRound, ServiceMemory
 from .transport import Transport, Unreachable
 
 
 def find_contract(
-    known: dict[str, Any], transport: Transport, pin: str | None, tell: Callable[[str, str], None]
+    known: ServiceMemory, transport: Transport, pin: str | None, tell: Callable[[str, str], None]
 ) -> tuple[Contract | None, bool]:
     """The contract to keep to, if there is one, and whether it is new. known: what the device remembers of the service."""
-    joined = Contract.from_bytes(from_base64(known["contract"])) if known.get("contract") else None
+    kept = known.get("contract")
+    joined = Contract.from_bytes(from_base64(kept)) if kept else None
     following_pin = _successor(known.get("head"))
     if joined is not None and pin in (None, joined.pin):
         if following_pin is None:
@@ -42,7 +43,7 @@ def find_contract(
     return joined, False
 
 
-def _successor(head: dict[str, Any] | None) -> str | None:
+def _successor(head: PublishedRound | None) -> str | None:
     """The pin of the contract that follows one that has ended, if its signed head names it."""
     named = head.get("successor") if head is not None and head["ended"] else None
     return None if named is None else f"sha256:{named}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...data.privatizers.devices import respond
 from ...data.trajectories.trajectory import Trajectory
 from ...mechanisms.noise import NoiseSource, device_noise
@@ -12,9 +10,10 @@ from ..contract.contract import Contract
 from ..contract.encoding import from_base64
 from ..contract.intermediary import CURATOR
 from ..contract.letters import Letter
+from .store import OpenedEpisode
 
 
-def message(contract: Contract, opened: dict[str, Any], lived: Trajectory, noise: NoiseSource | None) -> bytes:
+def message(contract: Contract, opened: OpenedEpisode, lived: Trajectory, noise: NoiseSource | None) -> bytes:
     """The bytes to send about an episode. opened: what was remembered when it began."""
     design, intermediary = contract.design, contract.intermediary
     question_bytes = opened.get("question")

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .store import ServiceMemory
+    from .ticket_client import BatchStanding
 
 COUNTED = (200, 201, 202)
 """Status codes of a letter that was counted, now or before, or will be."""
@@ -41,35 +47,36 @@ def patience(tries: int, requested: float | None) -> float:
     return min(max(requested or 0.0, 0.0), LONGEST_WAIT) + wait * (0.5 + chance())
 
 
-def note_standing(memory: dict[str, Any], standing: dict[str, Any], epoch: int, again: float) -> bool:
+def note_standing(memory: ServiceMemory, standing: BatchStanding, epoch: int | None, again: float) -> bool:
     """Remember what became of a batch, and when to ask again; whether a report taken in an epoch need not be sent again."""
-    same, closed = standing["epoch"] == epoch, standing["closing"] is not None
+    same, closed = standing["epoch"] == epoch, standing["closed"]
     if closed:
-        memory.update(letter=None, answer=202 if same else 410)
-    elif memory.get("letter") is not None:
-        memory["letter"]["again"] = again if same else 0.0
+        memory["letter"], memory["answer"] = None, 202 if same else 410
+    elif (letter := memory.get("letter")) is not None:
+        letter["again"] = again if same else 0.0
     return same or closed
 
 
 def steady_clock() -> Callable[[], float]:
     """A clock that reads the time of day once, now, and then only counts: putting the machine's clock right does not move it."""
-    steady = getattr(
-        time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None)
-    )  # the first counts a machine's sleep too
-    count = time.monotonic if steady is None else lambda: time.clock_gettime(steady)
+    if sys.platform == "linux":  # counts a machine's sleep too
+        count: Callable[[], float] = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+    else:
+        count = time.monotonic
     start = time.time() - count()
     return lambda: start + count()
 
 
-def put_right(memory: dict[str, Any], now: float, window: float) -> bool:
+def put_right(memory: ServiceMemory, now: float, window: float) -> bool:
     """Draw anew the times of a report that lie further ahead than any that is drawn now: the clock was put back since, and they
     might never come. Whether there were any.
     """
     opened, letter = memory.get("open"), memory.get("letter")
-    ahead = [each for each in (opened, letter) if each is not None and each["due"] > now + window]
-    for each in ahead:
-        each["due"] = now + delay(window)
+    moved = False
+    if opened is not None and opened["due"] > now + window:
+        opened["due"], moved = now + delay(window), True
+    if letter is not None and letter["due"] > now + window:
+        letter["due"], moved = now + delay(window), True
     if letter is not None and letter["again"] > now + 3 * LONGEST_WAIT:
-        letter["again"] = now
-        ahead.append(letter)
-    return bool(ahead)
+        letter["again"], moved = now, True
+    return moved

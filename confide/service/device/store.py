@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import NotRequired, Protocol, TypedDict
 
 from ...errors import FormatError
 from ..contract.files import write_whole
@@ -23,7 +23,88 @@ from ..contract.files import write_whole
 SCHEMA = "confide.device/1"
 PATIENCE = 10.0
 """Seconds after which a device goes on without its memory, and so without a report."""
-Document = dict[str, Any]
+
+
+class PublishedRound(TypedDict):
+    """A round that was followed: its signed head, as it was served, with its policy and question in base64. behind: whether the
+    service shows a later one, which the witness does not know."""
+
+    round: int
+    digest: str
+    policy: str
+    bytes: str
+    ended: bool
+    successor: str | None
+    signed: str
+    question: NotRequired[str]
+    behind: NotRequired[bool]
+
+
+class TicketTaken(TypedDict, total=False):
+    """A place in a batch, where somebody stands in between: the ticket in base64, and the batch's number; else empty."""
+
+    ticket: str
+    batch: int
+
+
+class OpenedEpisode(TicketTaken):
+    """An episode that goes on: its number in hexadecimal, when its report is due, and the round that it follows."""
+
+    token: str
+    due: float
+    round: int
+    question: NotRequired[str]
+    admission: NotRequired[str]
+
+
+class WaitingReport(TypedDict):
+    """A report that waits to be acknowledged: its bytes in base64, when it is due, how often it was sent, and when it may be sent
+    again. batch, epoch: those of the intermediary that took it."""
+
+    body: str
+    due: float
+    tries: int
+    again: float
+    batch: NotRequired[int]
+    epoch: NotRequired[int | None]
+
+
+class AdmissionRequest(TypedDict):
+    """A token for a contract, or what asks for it; the other is missing."""
+
+    contract: str
+    request: str
+    token: str | None
+
+
+class ServiceMemory(TypedDict, total=False):
+    """What a device remembers of one service. seen: the highest head of each contract. proof: two heads that contradict each
+    other. answer: the status that the last report got."""
+
+    contract: str
+    head: PublishedRound | None
+    open: OpenedEpisode | None
+    letter: WaitingReport | None
+    answer: int
+    seen: dict[str, str]
+    proof: list[str]
+    admission: AdmissionRequest
+
+
+class SpentMark(TypedDict):
+    """Whom a person's only report went to."""
+
+    operator: str
+    key: str
+    url: str
+
+
+class Document(TypedDict):
+    """The document of a store: what was spent, and what is remembered of each service, by its address."""
+
+    schema: str
+    spent: list[SpentMark]
+    services: dict[str, ServiceMemory]
 
 
 class DeviceStore(Protocol):
@@ -46,7 +127,7 @@ class DeviceStore(Protocol):
         ...
 
 
-def is_spent(document: Document, mark: dict[str, str]) -> bool:
+def is_spent(document: Document, mark: SpentMark) -> bool:
     """Whether a person's report to an operator was used up: by name, key or address, whichever is the same."""
     return any(other[part] == mark[part] for other in document["spent"] for part in ("operator", "key", "url"))
 
@@ -100,7 +181,7 @@ class FileStore:
     def read(self) -> Document:
         """The document as it stands; one that cannot be read is refused, since forgetting would spend anew."""
         try:
-            document = json.loads(self.path.read_bytes())
+            document: Document = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return blank()
         except (OSError, ValueError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 from urllib.parse import urlsplit
 
 from ...errors import PrivacyError
@@ -18,6 +18,13 @@ from .transport import LOOPBACK, HttpAnswer, Transport, Unreachable
 
 UNAVAILABLE = 503
 ENDPOINTS = {CURATOR: "/v1/episodes"}
+
+
+class BatchStanding(TypedDict):
+    """What became of a batch: whether it is closed, and the epoch of whoever holds it."""
+
+    closed: bool
+    epoch: int | None
 
 
 class TicketClient:
@@ -69,7 +76,7 @@ class TicketClient:
         epoch = document_of(answer.body).get("epoch") if answer.status == 202 else None
         return answer, epoch if type(epoch) is int else None
 
-    def standing(self, batch: int) -> dict[str, Any]:
+    def standing(self, batch: int) -> BatchStanding:
         """The standing of a batch: its closing, if it has one, and the epoch."""
         answer = self._request("GET", f"/v1/batches/{batch}", None)
         if answer.status != 200:
@@ -77,7 +84,11 @@ class TicketClient:
                 "batch-state-unsaid",
                 f"The {self._intermediary.role} did not say what became of a batch ({answer.status}).",
             )
-        return _document(answer.body, "closing", "epoch")
+        document = _document(answer.body, "closing", "epoch")
+        closing, epoch = document["closing"], document["epoch"]
+        if type(epoch) is not int:
+            raise _strange()
+        return {"closed": closing is not None, "epoch": epoch}
 
     def _request(self, verb: str, path: str, body: bytes | None) -> HttpAnswer:
         try:
@@ -100,5 +111,9 @@ def _document(body: bytes, *names: str) -> dict[str, Json]:
     """The JSON object of an answer that has these names."""
     document = document_of(body)
     if not set(names) <= set(document):
-        raise Unreachable("answer-not-of-service", "Something answered that is not the service.")
+        raise _strange()
     return document
+
+
+def _strange() -> Unreachable:
+    return Unreachable("answer-not-of-service", "Something answered that is not the service.")
