@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from confide.lab.experiments import ldp_obi, offline
+from confide.lab.experiments import ldp_obi, offline, vtr
 from confide.lab.experiments.sides import Tuned, read_tuning
 
 TABLE = Path(__file__).parent.parent / "docs" / "reproductions" / "tuning.json"
@@ -22,21 +22,30 @@ WORLDS = 30
 def grids() -> dict[str, tuple[Mapping[str, tuple[float, ...]], int]]:
     """The grid of every tuned side, and the root of its seeds."""
     linear = {offline.side_name(*side): (offline.axes(*side), offline.TUNING_ROOT) for side in offline.TUNED}
-    return {**linear, **{label: ({"bonus scale": ldp_obi.SCALES}, 0) for label in ldp_obi.TUNED}}
+    counts = {label: ({"bonus scale": offline.APVI_SCALES}, offline.TUNING_ROOT) for label in offline.APVI_TUNED}
+    random = {label: ({"bonus scale": ldp_obi.SCALES}, 0) for label in ldp_obi.TUNED}
+    mixtures = {side: ({"c": vtr.grid_of(side)}, vtr.TUNING_ROOT) for side in vtr.tuned_sides()}
+    return {**linear, **counts, **random, **mixtures}
 
 
 def chosen() -> dict[str, tuple[float, ...]]:
     """The constants that the experiments use, by the name of the side."""
     linear = {offline.side_name(*side): constants for side, constants in offline.TUNED.items()}
-    return {**linear, **{label: (scale,) for label, scale in ldp_obi.TUNED.items()}}
+    scales = {**ldp_obi.TUNED, **offline.APVI_TUNED, **vtr.tuned_sides()}
+    return {**linear, **{label: (scale,) for label, scale in scales.items()}}
 
 
 def loss(label: str, point: tuple[float, ...]) -> float:
     """The mean loss of a side at one point of its grid."""
     if label in ldp_obi.TUNED:
         return float(ldp_obi.tuning_side(label, *point).compute("paper", WORLDS).final.mean())
+    if label in offline.APVI_TUNED:
+        return float(offline.apvi_side(label, *point).compute("paper", offline.TUNING_SEEDS).mean.mean())
+    if label in vtr.tuned_sides():
+        return float(vtr.tuning_side(label, *point).compute("paper", vtr.TUNING_SEEDS).final.mean())
     side: Any = next(side for side in offline.TUNED if offline.side_name(*side) == label)
-    curve = offline.linear_side(*side, *point, people=offline.TUNING_PEOPLE, seed=offline.TUNING_ROOT)
+    (name, rho), (ridge, factor) = side, point
+    curve = offline.linear_side(name, rho, ridge, factor, people=offline.TUNING_PEOPLE, seed=offline.TUNING_ROOT)
     return float(curve.compute("paper", offline.TUNING_SEEDS).mean.mean())
 
 

@@ -84,6 +84,8 @@ def request_for(
     if schedule is None and question.kind == moments.KIND and mixing is None:
         schedule = Schedule.widening(planned, moments.first_batch(question, promise))
     when = schedule or schedule_for(promise, calibration, question.spec, planned, mixing, scouts)
+    if mixing is not None and calibration == PAPER and mixing.burn_in > when.burn_in:
+        when = replace(when, burn_in=mixing.burn_in)
     if schedule is None and taken != ONCE and when.kind == WIDENING:  # where one person moves more, noise is larger
         when = Schedule.widening(planned, first_batch(CountQuestion(question.spec), promise, taken))
     able = abilities(promise.trust, ANY if others.get("budget") else devices)  # under local trust no page does

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...privacy import Guarantee
 from ..simulation import prepare, simulate
-from .part import LEAST_PEOPLE, PAPER, PartResult, in_words, people_at, thinned
+from .part import LEAST_PEOPLE, PAPER, ExperimentPart, PartResult, in_words, people_at, thinned
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Sweep:
 
     label: str
     places: tuple[float, ...]
-    curves: tuple[Curve, ...]
+    curves: tuple[ExperimentPart, ...]
     unit: tuple[float, ...] = ()
 
     def promise(self) -> str:
@@ -86,7 +86,7 @@ class Sweep:
 
     def rescheduled(self, schedule: str) -> Sweep:
         """The same part, of curves with another schedule."""
-        return replace(self, curves=tuple(curve.rescheduled(schedule) for curve in self.curves))
+        return replace(self, curves=tuple(rescheduled(curve, schedule) for curve in self.curves))
 
 
 def rescheduled(part: Any, schedule: str) -> Any:

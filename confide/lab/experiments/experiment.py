@@ -151,13 +151,13 @@ HOMES = {
         *(f"ldp-obi/figure-{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9)),
         *("ldp-obi/table-1", "ldp-obi/lower-bound", "ldp-obi/theorem-5", "ldp-obi/proposition-4"),
     ),
-    "shuffled": ("shuffled-obi/table-1", "shuffled-obi/theorem-6", "shuffled-obi/repair"),
+    "shuffled": ("shuffled-obi/table-1", "shuffled-obi/theorem-6", "shuffled-obi/repair", "shuffled-obi/burn-in"),
     "vtr": (
         *(f"ldp-ucrl-vtr/figure-2-{name}" for name in ("3", "3-inhomogeneous", "5", "5-inhomogeneous")),
         "ldp-ucrl-vtr/lower-bound",
     ),
     "offline": (
-        *("offline/figure-1a", "offline/figure-1b", "offline/theorem-3.3"),
+        *("offline/figure-1a", "offline/figure-1b", "offline/theorem-3.3", "offline/theorem-4.1"),
         *("ours/offline-clinic", "ours/icu-sepsis"),
     ),
 }

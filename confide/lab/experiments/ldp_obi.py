@@ -20,12 +20,14 @@ from ...protocol.papers import PROOF
 from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
-from .facts import Facts, number
+from .facts import Claim, Facts, number
 from .instances import InstancePanels, InstanceRegret, Instances
 from .ldp_obi_bounds import BOUNDS
 from .ldp_obi_noise import HISTOGRAMS
+from .part import NOTHING
 from .reference import REFERENCE, reference_of
-from .terms import OVER_EPSILON, ROOT_OF_PEOPLE, Terms
+from .terms import HOLDS as CLOSE
+from .terms import OVER_EPSILON, ROOT_OF_PEOPLE, Terms, fitted
 from .view import Slopes
 
 WORLD, PEOPLE, SEEDS = "random/2x2", 1e8, 20
@@ -260,16 +262,29 @@ def _figure(number_: int, epsilon: float) -> Experiment:
     )
 
 
+SIZES: dict[str, tuple[tuple[str, int], ...]] = {
+    "states": (("random/2x2", 2), ("random/3x2", 2), ("random/4x2", 2)),
+    "actions": (("random/2x2", 2), ("random/2x3", 2), ("random/2x4", 2)),
+    "steps": (("random/2x2", 2), ("random/2x2", 3), ("random/2x2", 4)),
+}
+"""By what grows: the laws of worlds, and their horizons."""
+SIZED = {"laplace": ("2", "1", "3"), "randomised-response": ("2", "1", "3.5")}
+"""The mechanisms of which regret is measured over sizes, and Table 1's powers of S, A and H."""
+
+
 def _slopes() -> Experiment:
-    """Table 1: how regret grows with people, and with 1/epsilon."""
+    """Table 1: how regret grows with people, with 1/epsilon, and with sizes."""
     people, places = (1e5, 1e6, 1e7, 1e8), (0.2, 0.6, 2.0, 6.0, 20.0)
     parts: list[Sweep] = []
     theory: list[tuple[str, str]] = []
     forms: list[tuple[str, Terms]] = []
 
-    def curve(mechanism: str, epsilon: float, many: float = PEOPLE) -> Curve:
+    def curve(
+        mechanism: str, epsilon: float, many: float = PEOPLE, world: str = WORLD, horizon: int = HORIZON
+    ) -> Instances:
         delta, choices = _choices(mechanism)
-        return Curve(mechanism, "obi", WORLD, Local(epsilon, delta), many, choices)
+        choices = {**choices, "horizon": horizon}
+        return Instances.of(Curve(mechanism, "obi", world, Local(epsilon, delta), many, choices))
 
     for mechanism in MECHANISMS:
         name = f"LDP-OBI, {mechanism}"
@@ -277,39 +292,71 @@ def _slopes() -> Experiment:
         parts.append(Sweep(f"{name}, over epsilon", places, tuple(curve(mechanism, place) for place in places)))
         theory += [(f"{name}, over people", "0.5"), (f"{name}, over epsilon", "-1")]
         forms += [(f"{name}, over people", ROOT_OF_PEOPLE), (f"{name}, over epsilon", OVER_EPSILON)]
+    for mechanism, powers in SIZED.items():
+        for (thing, sizes), power in zip(SIZES.items(), powers, strict=True):
+            label = f"LDP-OBI, {mechanism}, over {thing}"
+            curves = tuple(curve(mechanism, 20.0, PEOPLE, world, horizon) for world, horizon in sizes)
+            parts.append(Sweep(label, (2.0, 3.0, 4.0), curves))
+            theory.append((label, power))
 
-    def seen(facts: Facts) -> str:
+    def seen(facts: Facts) -> list[Claim]:
         over = {
             thing: sorted(facts.power(f"LDP-OBI, {name}, over {thing}") for name in MECHANISMS)
             for thing in ("people", "epsilon")
         }
         many, less = over["people"], over["epsilon"]
-        return " ".join(
-            [
-                f"Powers of {many[0]:.2f} to {many[-1]:.2f} in people and of {less[-1]:.2f} to {less[0]:.2f} "
-                "in epsilon:",
-                facts.claim(
-                    many[0] >= 0.5 and many[-1] < 1 and less[0] >= -1 and less[-1] < 0,
-                    "between a learner that has not begun to learn (1 and 0) and the bound (0.5 and -1). With "
-                    "printed bonuses 10^8 "
-                    "people are the beginning of learning, even at epsilon 20.",
-                ),
-                "Bounded noise as printed keeps no guarantee where epsilon is above 3, and Gaussian noise as proved less than it "
-                "claims where epsilon is large.",
-            ]
+        fits = {label: fitted(facts.of(label), terms) for label, terms in forms}
+        good = [label for label, fit in fits.items() if fit.holds]
+        empty = [name for name in MECHANISMS if NOTHING in facts.of(f"LDP-OBI, {name}, over epsilon").guarantee]
+        sizes = "; ".join(
+            f"{name}: "
+            + ", ".join(
+                f"{facts.power(f'LDP-OBI, {name}, over {thing}'):.2f} over {thing} (Table 1: {power})"
+                for thing, power in zip(SIZES, powers, strict=True)
+            )
+            for name, powers in SIZED.items()
         )
+        return [
+            facts.of_paper(
+                "Regret is of order sqrt(K)/epsilon, in the form of two terms with one constant each: a + b sqrt(K) over people, "
+                "a + b/epsilon over epsilon",
+                len(good) == len(fits),
+                f"to within {CLOSE:.0%} for {len(good)} of {len(fits)} sweeps; the misfits are "
+                f"{min(fit.misfit for fit in fits.values()):.0%} to {max(fit.misfit for fit in fits.values()):.0%}",
+            ),
+            facts.judged(
+                "With printed bonuses these numbers of people are the beginning of learning: powers lie between those of a learner "
+                "that has learned nothing (1 in people, 0 in epsilon) and those of the bound (0.5 and -1)",
+                many[0] >= 0.5 and many[-1] < 1 and less[0] >= -1 and less[-1] < 0,
+                f"{many[0]:.2f} to {many[-1]:.2f} in people and {less[-1]:.2f} to {less[0]:.2f} in epsilon",
+            ),
+            facts.judged(
+                "Over sizes regret grows no faster than Table 1 says",
+                all(
+                    facts.power(f"LDP-OBI, {name}, over {thing}") <= float(power)
+                    for name, powers in SIZED.items()
+                    for thing, power in zip(SIZES, powers, strict=True)
+                ),
+                f"{sizes}. Worlds of other sizes are other worlds, in which other actions are better by more or less",
+            ),
+            facts.judged(
+                "Every mechanism as printed keeps some guarantee at every epsilon of the sweep",
+                not empty,
+                f"none at some of them: {', '.join(empty) or 'no mechanism'}",
+            ),
+        ]
 
     return Experiment(
         "ldp-obi/table-1",
-        "How the regret of LDP-OBI grows with people and falls with epsilon",
+        "How the regret of LDP-OBI grows with people and sizes and falls with epsilon",
         "Regret bounds for the four mechanisms, all of order sqrt(K)/epsilon up to factors in H, S and A.",
         seen,
-        "One random world, S = A = H = 2, a new policy at every 5 % of growth; over people at epsilon 20, over "
-        "epsilon at 10^8 people",
-        1.0,
+        "20 random worlds, S = A = H = 2 unless that is what changes, a new policy at every 5 % of growth; over people and sizes "
+        "at epsilon 20, over epsilon and sizes at 10^8 people",
+        3.0,
         tuple(parts),
-        10,
-        Slopes("Random world, 2 states, 2 actions, 2 steps", tuple(theory), tuple(forms)),
+        SEEDS,
+        Slopes("Random worlds, 2 states, 2 actions, 2 steps", tuple(theory), tuple(forms)),
         quick_seeds=1,
     )
 

@@ -33,13 +33,14 @@ NO_GUARANTEE = 0.5
 """A delta above this is no guarantee, whatever the epsilon."""
 
 
+NOTHING = "no guarantee"
+
+
 def in_words(guarantee: Guarantee) -> str:
     """A guarantee in words; one whose delta is above `NO_GUARANTEE` is called none."""
     if guarantee.delta <= NO_GUARANTEE:
         return str(guarantee)
-    return (
-        f"no guarantee, {guarantee.trust}: delta is {rounded_up(guarantee.delta, 4)} at epsilon {guarantee.epsilon:g}"
-    )
+    return f"{NOTHING}, {guarantee.trust}: delta is {rounded_up(guarantee.delta, 4)} at epsilon {guarantee.epsilon:g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Facts, Seen
+from .instances import Instances
 from .terms import HOLDS, ONE, OVER_EPSILON, Terms, fitted, power_misfit
 from .view import Slopes
 
@@ -33,17 +34,21 @@ CHOICES: dict[str, Json] = {
 PEOPLE = (1e8, 1e9, 1e10, 1e11, 1e12)
 STATES = (3, 4, 5, 6)
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+STEPS = (10, 20, 40)
+ACTIONS = (2, 3, 4)
+"""Of random worlds with four states, one for each seed: the river has two actions."""
+THINGS = ("people", "epsilon", "states", "steps", "actions")
 
 # Algorithm, learner, mechanism, what theory says of people, epsilon and states: of the leading term and of privacy's.
 JOINT = (
-    ("PRIVATE-UCB-VI", "ucbvi", ("0.5; 0", "0; -1", "0.5; 2")),
-    ("PRIVATE-UCB-PO", "po", ("0.5; 0", "0; -1", "1; 2")),
-    ("PUCB", "pucb", ("0.5; 0", "0; -1", "1; 2")),
+    ("PRIVATE-UCB-VI", "ucbvi", ("0.5; 0", "0; -1", "0.5; 2", "2; 3", "0.5; 1")),
+    ("PRIVATE-UCB-PO", "po", ("0.5; 0", "0; -1", "1; 2", "2; 3", "0.5; 1")),
+    ("PUCB", "pucb", ("0.5; 0", "0; -1", "1; 2", "2; 3", "0.5; 1")),
 )
 LOCAL = (
-    ("PRIVATE-UCB-VI", "ucbvi", ("0.5", "-1", "2")),
-    ("PRIVATE-UCB-PO", "po", ("0.5", "-1", "2")),
-    ("LDP-OBI", "obi", ("0.5", "-1", "2")),
+    ("PRIVATE-UCB-VI", "ucbvi", ("0.5", "-1", "2", "3", "1")),
+    ("PRIVATE-UCB-PO", "po", ("0.5", "-1", "2", "3", "1")),
+    ("LDP-OBI", "obi", ("0.5", "-1", "2", "3", "1")),
 )
 
 
@@ -54,6 +59,10 @@ FAILURE = 0.1
 def _width_of_tree(people: Any) -> Any:
     """E of Lemma 3 as a function of K, up to a constant: sqrt(log^3 K log(6 S^2 A T/delta)) at S = 6, A = 2."""
     return np.sqrt(np.log(people) ** 3 * np.log(6 * 6**2 * 2 * HORIZON * people / FAILURE))
+
+
+OVER_STEPS = Terms(("H^2", "H^3"), np.square, lambda steps: steps**3)
+OVER_ACTIONS = Terms(("sqrt(A)", "A"), np.sqrt, np.asarray)
 
 
 def _forms(trust: str, algorithms: Any) -> dict[str, Terms]:
@@ -72,6 +81,7 @@ def _forms(trust: str, algorithms: Any) -> dict[str, Terms]:
         rooted = name == "PRIVATE-UCB-VI"
         states = Terms(("sqrt(S)" if rooted else "S", "S^2"), np.sqrt if rooted else np.asarray, np.square)
         forms |= {f"{name}, over people": people, f"{name}, over epsilon": OVER_EPSILON, f"{name}, over states": states}
+        forms |= {f"{name}, over steps": OVER_STEPS, f"{name}, over actions": OVER_ACTIONS}
     return forms
 
 
@@ -83,14 +93,23 @@ def _table(trust: str, most: float, mechanism: str, algorithms: Any, paper: str,
         choices = {**CHOICES, "mechanism": mechanism}
         return Curve(label, learner, f"riverswim/{states}", promise(epsilon), people, choices)
 
+    def random(label: str, learner: str, actions: int) -> Instances:
+        return Instances.of(replace(curve(label, learner), world=f"random/4x{actions}"))
+
+    def longer(label: str, learner: str, steps: int) -> Curve:
+        river = curve(label, learner)
+        return replace(river, choices={**river.choices, "horizon": steps})
+
     parts: list[Sweep] = []
     theory: list[tuple[str, str]] = []
     for name, learner, powers in algorithms:
-        labels = [f"{name}, over {thing}" for thing in ("people", "epsilon", "states")]
+        labels = [f"{name}, over {thing}" for thing in THINGS]
         parts += [
             Sweep(labels[0], PEOPLE, tuple(curve(name, learner, people=many) for many in PEOPLE)),
             Sweep(labels[1], EPSILONS, tuple(curve(name, learner, epsilon=place) for place in EPSILONS)),
             Sweep(labels[2], STATES, tuple(curve(name, learner, states=many) for many in STATES)),
+            Sweep(labels[3], STEPS, tuple(longer(name, learner, many) for many in STEPS)),
+            Sweep(labels[4], ACTIONS, tuple(random(name, learner, many) for many in ACTIONS)),
         ]
         theory += zip(labels, powers, strict=True)
     return Experiment(
@@ -98,8 +117,9 @@ def _table(trust: str, most: float, mechanism: str, algorithms: Any, paper: str,
         f"How regret grows under {trust} privacy: Table 1, measured",
         paper,
         seen,
-        f"RiverSwim, 6 states, 20 steps, epsilon 1, {most:.0e} people, unless that is what changes; 5 seeds",
-        3.0,
+        f"RiverSwim, 6 states, 20 steps, epsilon 1, {most:.0e} people, unless that is what changes; actions in random worlds with "
+        "4 states; 5 seeds",
+        6.0,
         tuple(parts),
         5,
         Slopes(
@@ -154,7 +174,7 @@ def _powers(facts: Facts, algorithms: Any) -> str:
     for name, _, theory in algorithms:
         powers = (
             f"{facts.power(f'{name}, over {thing}'):.2f} over {thing} (theory {power})"
-            for thing, power in zip(("people", "epsilon", "states"), theory, strict=True)
+            for thing, power in zip(THINGS, theory, strict=True)
         )
         lines.append(f"{name}: {', '.join(powers)}")
     return "; ".join(lines) + "."

@@ -63,7 +63,7 @@ def _(part: Instances, learner: str) -> Any:
 
 @_without_privacy.register
 def _(part: Sweep, learner: str) -> Any:
-    return replace(part, label="", curves=tuple(_unhidden(curve, learner) for curve in part.curves))
+    return replace(part, label="", curves=tuple(_without_privacy(curve, learner) for curve in part.curves))
 
 
 def reference_of(part: Any, learners: tuple[str, ...] = LEARNERS[:2], label: str = REFERENCE) -> Best:

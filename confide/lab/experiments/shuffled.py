@@ -28,12 +28,16 @@ from ...protocol.kinds.bits import BitQuestion
 from ...protocol.kinds.counts import REWARDS, TRANSITIONS
 from ...protocol.shuffled_obi import bits_a_step, claimed_epsilon, counter_epsilon
 from ...protocol.trusts.shuffle import BITS, STEP, smallest_batch
+from ...validation import Json
 from ..audit.shuffle_attacks import shuffled_history
-from .curve import Curve
+from .curve import Curve, Sweep
 from .experiment import Experiment
-from .facts import Facts, number
+from .facts import Claim, Facts, number
+from .instances import Instances, worlds
 from .part import PAPER, PartResult
-from .view import Regret
+from .terms import ONE, ROOT_OF_PEOPLE, Terms, fitted
+from .view import Regret, Slopes
+from .world_view import random_loss
 
 PROMISE = Shuffle(1.0, 1e-6)
 WORLD, HORIZON, EPISODES, SEEDS = "riverswim/6", 20, 1e7, 10
@@ -219,6 +223,97 @@ def _repair() -> Experiment:
     )
 
 
+BURNS = (1e3, 1e4, 3e4, 1e5, 3e5, 6e5)
+BURNED_PEOPLE = (1e4, 1e5, 1e6, 4e6)
+BURNED = 1e6
+BURNED_EPSILON = 20.0
+SCALED = 0.03
+"""The bonus scale that was tuned for LDP-OBI at the same epsilon: "LDP-OBI, laplace, tuned, 20" of `tuning.json`."""
+BURN_SIDES = {"SHUFFLED-OBI as printed": 1.0, f"bonus scale {SCALED:g}": SCALED}
+OVER_BURN = Terms((ONE, "tau"), np.ones_like, np.asarray)
+BURN_FORMS = {"burn-in": OVER_BURN, "people": ROOT_OF_PEOPLE}
+
+
+def _burn_in() -> Experiment:
+    """Theorem 6 in its own form: regret over the burn-in tau at fixed K, and over K with tau = K^(1/3)."""
+
+    def at(people: float, burn: float, scale: float) -> Instances:
+        choices: dict[str, Json] = {
+            "horizon": 2,
+            "calibration": "paper",
+            "local_epsilon": BURNED_EPSILON,
+            "burn_in": int(burn),
+            "honest": 1.0,
+            "bonus_scale": scale,
+        }
+        return Instances.of(Curve("", "obi", "random/2x2", PROMISE, people, choices))
+
+    parts: list[Sweep] = []
+    for name, scale in BURN_SIDES.items():
+        burned = tuple(at(BURNED, burn, scale) for burn in BURNS)
+        grown = tuple(at(people, round(people ** (1 / 3)), scale) for people in BURNED_PEOPLE)
+        parts += [
+            Sweep(f"{name}, over burn-in", BURNS, burned),
+            Sweep(f"{name}, over people", BURNED_PEOPLE, grown),
+        ]
+    return Experiment(
+        "shuffled-obi/burn-in",
+        "Theorem 6 in its own form: regret over the burn-in and over people",
+        "Theorem 6: regret is at most of order sqrt(K) + tau H + sqrt(K) e^(epsilon/2)/(e^epsilon - 1), tau the people of the "
+        "burn-in, who act at random.",
+        seen_burn_in,
+        f"20 random worlds, S = A = H = 2, local epsilon {BURNED_EPSILON:g}; over the burn-in at {BURNED:.0e} people, over people "
+        "with a burn-in of K^(1/3)",
+        8.0,
+        tuple(parts),
+        20,
+        Slopes(
+            "Random worlds, 2 states, 2 actions, 2 steps",
+            tuple(
+                (f"{name}, over {thing}", {"burn-in": "0; 1", "people": "0.5"}[thing])
+                for name in BURN_SIDES
+                for thing in BURN_FORMS
+            ),
+            tuple((f"{name}, over {thing}", terms) for name in BURN_SIDES for thing, terms in BURN_FORMS.items()),
+        ),
+        quick_seeds=1,
+    )
+
+
+def seen_burn_in(facts: Facts) -> list[Claim]:
+    """The claims of the regret bound of Theorem 6, and of what the burn-in costs."""
+    random = float(
+        np.mean([random_loss(address, 2) for address in worlds("random/2x2", 2, len(facts.results[0].rows))])
+    )
+    claims = []
+    for name in BURN_SIDES:
+        for thing, terms in BURN_FORMS.items():
+            fit = fitted(facts.of(f"{name}, over {thing}"), terms)
+            form = {"burn-in": "a + b tau", "people": "a + b sqrt(K)"}[thing]
+            claims.append(
+                facts.of_paper(
+                    f"{name}: over {thing} regret has the form of the theorem, {form}",
+                    fit.holds,
+                    f"{fit.text(terms)}, off by up to {fit.misfit:.0%}"
+                    + (
+                        f"; a person of the burn-in costs {number(fit.second.value)}, where acting at random loses {number(random)}"
+                        if thing == "burn-in"
+                        else ""
+                    ),
+                )
+            )
+    most = f"{next(iter(BURN_SIDES))}, over burn-in"
+    return [
+        *claims,
+        facts.judged(
+            "As printed a long burn-in costs something: with the longest regret is more than a tenth larger than with the shortest",
+            facts.at(most) > 1.1 * facts.at(most, BURNS[0]),
+            f"{number(facts.at(most, BURNS[0]))} with {BURNS[0]:,.0f} people and {number(facts.at(most))} with {BURNS[-1]:,.0f}, "
+            f"of {BURNED:,.0f}",
+        ),
+    ]
+
+
 def seen_table(facts: Facts) -> str:
     """The text of Table 1."""
     best = facts.among([_label(STEP, local) for local in BATCHES[STEP]])[0]
@@ -330,4 +425,5 @@ EXPERIMENTS = (
         Broken(),
     ),
     _repair(),
+    _burn_in(),
 )

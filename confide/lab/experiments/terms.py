@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,22 +49,33 @@ class TermsFit(NamedTuple):
 
 
 def fitted(result: PartResult, terms: Terms) -> TermsFit:
-    """Coefficients a, b >= 0 of least sum of (a u_j + b v_j - m_j)^2/m_j^2 over the means m_j of a part.
+    """The two terms of a bound, fitted to the means of a part: see `fitted_values`."""
+    return fitted_values(result.rows, terms.first(result.x), terms.second(result.x))
 
-    Each coefficient is linear in the means once it is known which of them are 0, so the intervals are Student's, of the
-    coefficients of single seeds by the same weights.
+
+def fitted_values(rows: Array, first: Array, second: Array) -> TermsFit:
+    """Coefficients a, b >= 0 of least sum of (a u_j + b v_j - m_j)^2/m_j^2 over the means m_j of the columns of `rows`.
+
+    rows: (seeds, C); first, second: (C,) the two terms. Each coefficient is linear in the means once it is known which of
+    them are 0, so the intervals are Student's, of the coefficients of single seeds by the same weights.
     """
     from scipy.optimize import nnls
 
-    means = result.mean
-    table = np.stack([terms.first(result.x), terms.second(result.x)], axis=1) / means[:, None]
+    means = rows.mean(axis=0)
+    table = np.stack([first, second], axis=1) / means[:, None]
     coefficients, _ = nnls(table, np.ones(len(means)))
     used = coefficients > 0
     misfit = float(np.abs(table @ coefficients - 1).max())
     weights = np.zeros((2, len(means)))
     weights[used] = np.linalg.pinv(table[:, used])
-    single = (result.rows / means) @ weights.T  # (seeds, 2)
+    single = (rows / means) @ weights.T  # (seeds, 2)
     return TermsFit(student_interval(single[:, 0]), student_interval(single[:, 1]), misfit)
+
+
+def above(result: PartResult, least: float) -> PartResult:
+    """The places of a part whose mean is above `least`: what is below is rounding, and no power of anything."""
+    shown = result.mean > least
+    return replace(result, x=result.x[shown], rows=result.rows[:, shown])
 
 
 def power_misfit(result: PartResult) -> float:

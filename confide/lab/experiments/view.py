@@ -16,7 +16,7 @@ from ...analysis.reporting.figures import (
 )
 from ...analysis.reporting.intervals import NAME, SeedInterval, mean_interval, power_interval, ratio_interval
 from .part import PartResult
-from .terms import Terms, fitted, power_misfit
+from .terms import Terms, above, fitted, power_misfit
 
 
 def ratio(result: PartResult, other: PartResult) -> SeedInterval:
@@ -180,13 +180,19 @@ class Slopes:
     title: str
     theory: tuple[tuple[str, str], ...]
     forms: tuple[tuple[str, Terms], ...] = ()
+    measure: str = "regret"
+    least: float = 0.0
+    """Means up to this are rounding, and left out of powers and fits."""
 
     def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
         """Rows of powers and coefficients with their intervals, and of how far each fit is off at most."""
         expected, forms = dict(self.theory), dict(self.forms)
         heads = ("", "from", "to", "measured power", "theory", "off by", "two terms", "off by")
         rows: list[Sequence[str]] = [heads]
-        for result in results:
+        for result in (above(result, self.least) for result in results):
+            if len(result.x) < 2:
+                rows.append([result.label, *[""] * (len(heads) - 1)])
+                continue
             ends, power = (f"{place:g}" for place in result.x[[0, -1]]), slope(result).text(".2f")
             row = [result.label, *ends, power, expected.get(result.label, ""), f"{power_misfit(result):.0%}", "", ""]
             if (terms := forms.get(result.label)) is not None:
@@ -205,7 +211,7 @@ class Slopes:
                 if _thing(result) == thing
             ]
             target = folder / f"over-{'-'.join(thing.split())}{suffix}"
-            paths.append(tradeoff_figure(series, [], target, self.title, thing, "regret"))
+            paths.append(tradeoff_figure(series, [], target, self.title, thing, self.measure))
         return paths
 
 

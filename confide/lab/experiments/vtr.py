@@ -2,16 +2,17 @@
 
 What the paper shows: cumulative regret over K = 10^4 episodes is sublinear, and nearer to that of UCRL-VTR the larger epsilon
 is; 10 runs, H = 2S, delta = .1, the constant c of every curve chosen by grid search. Here the c of every published curve was chosen
-by `confide tune` on seeds of a root of its own; the grids and the choices stand below as data. Ours, under local privacy and under
-joint privacy, which the paper does not have, is as it comes. Schedules are the default ones: a plan for every person without
-privacy and in `sound`, as in the paper; at every 1 % of growth in `tight`; batches under joint privacy. Without privacy there are
-two curves: UCRL-VTR with the radius as its section 6 prints it, in which c multiplies sqrt(d_1) alone, and with the radius that is
-derived in `learning/learners/vtr.py`, in which it multiplies all.
+on seeds of a root of its own (`python -m tools.tuning`); the grids and the choices stand below as data. Ours, under local privacy
+and under joint privacy, which the paper does not have, is as it comes. Schedules are the default ones: a plan for every person
+without privacy and in `sound`, as in the paper; at every 1 % of growth in `tight`; batches under joint privacy. Without privacy
+there are two curves: UCRL-VTR with the radius as its section 6 prints it, in which c multiplies sqrt(d_1) alone, and with the
+radius that is derived in `learning/learners/vtr.py`, in which it multiplies all.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +23,7 @@ from ...privacy import Guarantee, Joint, Local, NoPrivacy
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
-from .reference import LEARNERS, REFERENCE, reference_of
+from .reference import LEARNERS, REFERENCE, Best, reference_of
 from .view import Over, Regret, surely_less
 
 EPISODES, SEEDS, DELTA = 10_000, 10, 0.1
@@ -34,34 +35,90 @@ BOUND_EPSILON = 0.1
 """Of the lower bound's instance; at 1 its actions differ by so little that privacy cannot show."""
 
 GRIDS: dict[str, tuple[float, ...]] = {
-    "no privacy": (0.05, 0.1, 0.15, 0.2, 0.3),
-    "as printed": (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
-    "sound": (0.01, 0.1, 1.0, 10.0, 100.0),  # S = 5, where a run takes long: 0.1, 1 and 10
+    "no privacy": (0.0, 0.03, 0.1, 0.15, 0.2, 0.3, 1.0),
+    "as printed": (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+    "sound": (0.0, 0.01, 0.1, 1.0, 10.0, 100.0),
 }
-"""What was tried, on three seeds; of sound with S = 5 on one."""
+"""What was tried for each kind of side."""
+TUNING_ROOT, TUNING_SEEDS = 20211020, 3
 
 # Chosen by tuning: without privacy, then in `sound` for each epsilon.
 CONSTANTS: dict[str, tuple[float, tuple[float, ...]]] = {
-    "riverswim-mixture/3": (0.15, (10.0, 1.0, 1.0)),
-    "riverswim-mixture/3?inhomogeneous=true": (0.15, (10.0, 1.0, 0.1)),
-    "riverswim-mixture/5": (0.1, (1.0, 0.1, 0.1)),
-    "riverswim-mixture/5?inhomogeneous=true": (0.15, (1.0, 0.1, 0.1)),
+    "riverswim-mixture/3": (0.15, (1.0, 1.0, 0.1)),
+    "riverswim-mixture/3?inhomogeneous=true": (0.15, (1.0, 1.0, 0.1)),
+    "riverswim-mixture/5": (0.1, (0.01, 0.01, 0.0)),
+    "riverswim-mixture/5?inhomogeneous=true": (0.15, (0.0, 0.0, 1.0)),
 }
 
 # The same for the printed radius without privacy, of which c multiplies one term.
 PRINTED: dict[str, float] = {
-    "riverswim-mixture/3": 0.3,
-    "riverswim-mixture/3?inhomogeneous=true": 0.01,
-    "riverswim-mixture/5": 3.0,
+    "riverswim-mixture/3": 0.1,
+    "riverswim-mixture/3?inhomogeneous=true": 0.0,
+    "riverswim-mixture/5": 0.01,
     "riverswim-mixture/5?inhomogeneous=true": 0.0,
 }
 OPEN, OPEN_PRINTED = "UCRL-VTR, no privacy, derived radius", "UCRL-VTR, no privacy, radius as printed"
+
+
+CALM = ("batches:100", "batches:200", "batches:500")
+"""Schedules of the reference beside a plan for every person, after which one run in ten stays with a wrong river."""
 
 
 def _curve(world: str, label: str, privacy: Guarantee, calibration: str, c: float | None, **options: object) -> Curve:
     tuned = {} if c is None else {"c": c}
     choices = {"calibration": calibration, **tuned, "seed": ROOT, **options}
     return Curve(label, "ucrl-vtr", world, privacy, EPISODES, choices)
+
+
+def _name(world: str) -> str:
+    """The panel of a world."""
+    return world.removeprefix("riverswim-mixture/").replace("?inhomogeneous=true", "-inhomogeneous")
+
+
+def _address(world: str) -> str:
+    return f"ldp-ucrl-vtr/figure-2-{_name(world)}"
+
+
+def _published(world: str, label: str, c: float) -> Curve:
+    """A published side of a panel at a constant c."""
+    if label == OPEN:
+        return _curve(world, OPEN, NoPrivacy(), "tight", c)
+    if label == OPEN_PRINTED:
+        return _curve(world, OPEN_PRINTED, NoPrivacy(), "tight", c, beta=PUBLISHED)
+    epsilon = float(label.rpartition(" ")[2])
+    return _curve(world, label, Local(epsilon, DELTA), "sound", c)
+
+
+def _reference(world: str) -> Best:
+    """No privacy by whichever of our learners loses least; `ucrl-vtr` also in batches, where early plans mislead less."""
+    curve = _curve(world, "", NoPrivacy(), "tight", None)
+    best = reference_of(curve, LEARNERS)
+    later = (replace(curve, choices={**curve.choices, "schedule": batches}) for batches in CALM)
+    return replace(best, parts=(*best.parts, *later))
+
+
+def tuned_sides() -> dict[str, float]:
+    """The constant c of every published side, by its page and label."""
+    sides: dict[str, float] = {}
+    for world, (exact, tuned) in CONSTANTS.items():
+        labels = {OPEN: exact, OPEN_PRINTED: PRINTED[world]}
+        labels |= {f"sound, epsilon {epsilon:g}": c for epsilon, c in zip(EPSILONS, tuned, strict=True)}
+        sides |= {f"{_address(world)}: {label}": c for label, c in labels.items()}
+    return sides
+
+
+def grid_of(side: str) -> tuple[float, ...]:
+    """The constants that were tried for a side of a page."""
+    kind = {OPEN: "no privacy", OPEN_PRINTED: "as printed"}.get(side.partition(": ")[2], "sound")
+    return GRIDS[kind]
+
+
+def tuning_side(side: str, c: float) -> Curve:
+    """A side of a page at a constant, on the seeds of tuning."""
+    address, _, label = side.partition(": ")
+    world = next(world for world in CONSTANTS if _address(world) == address)
+    curve = _published(world, label, c)
+    return replace(curve, choices={**curve.choices, "seed": TUNING_ROOT})
 
 
 def _finals(facts: Facts, kind: str) -> list[float]:
@@ -158,9 +215,9 @@ def _panel(world: str) -> Experiment:
     """One panel of the figure: no privacy, twice; local, sound and tight; joint."""
     exact, tuned = CONSTANTS[world]
     curves: list[Any] = [
-        _curve(world, OPEN, NoPrivacy(), "tight", exact),
-        _curve(world, OPEN_PRINTED, NoPrivacy(), "tight", PRINTED[world], beta=PUBLISHED),
-        reference_of(_curve(world, "", NoPrivacy(), "tight", None)),
+        _published(world, OPEN, exact),
+        _published(world, OPEN_PRINTED, PRINTED[world]),
+        _reference(world),
     ]
     for kind, promise in (("sound", Local), ("tight", Local), ("joint", Joint)):
         calibration = "tight" if kind == "joint" else kind
@@ -168,7 +225,7 @@ def _panel(world: str) -> Experiment:
             _curve(world, f"{kind}, epsilon {epsilon:g}", promise(epsilon, DELTA), calibration, c)
             for epsilon, c in zip(EPSILONS, tuned if kind == "sound" else (None,) * len(EPSILONS), strict=True)
         ]
-    name = world.removeprefix("riverswim-mixture/").replace("?inhomogeneous=true", "-inhomogeneous")
+    name = _name(world)
     many, first = len(EPSILONS), len(curves) - 3 * len(EPSILONS)
     title = f"LDP-UCRL-VTR in RiverSwim, {world.removeprefix('riverswim-mixture/')[0]} states"
     return Experiment(

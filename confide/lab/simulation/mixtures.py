@@ -43,7 +43,7 @@ def as_table(learner: Any, environment: Environment, choices: Choices) -> Any:
     promise, model, spec = choices.privacy, environment.model, environment.spec
     if not (learns_mixtures(learner) and learner == type(learner)() and choices.bonus_scale == 1 and model is not None):
         return learner
-    if choices.calibration != TIGHT or promise.trust not in (LOCAL, JOINT) or choices.engine == MIXTURE:
+    if choices.calibration != TIGHT or promise.trust not in (LOCAL, JOINT, NONE) or choices.engine == MIXTURE:
         return learner
     table = MixtureFeatures.one_hot(spec.states, spec.actions)
     if environment.features is not None and environment.features.to_bytes() != table.to_bytes():

@@ -1,4 +1,4 @@
-"""UCRL-VTR in a table, where releases are noisy: ours. There features are one-hot, and X X' and X Y are functions of counts:
+"""UCRL-VTR in a table: ours, with noise and without. There features are one-hot, and X X' and X Y are functions of counts:
 
     sum X X' = N(s,a) V V',    sum X Y = V sum_t N(s,a,t) V(t).
 

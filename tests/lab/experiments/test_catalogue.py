@@ -29,11 +29,13 @@ EXPECTED = {
     "shuffled-obi/table-1",
     "shuffled-obi/theorem-6",
     "shuffled-obi/repair",
+    "shuffled-obi/burn-in",
     *(f"ldp-ucrl-vtr/figure-2-{name}" for name in ("3", "3-inhomogeneous", "5", "5-inhomogeneous")),
     "ldp-ucrl-vtr/lower-bound",
     "offline/figure-1a",
     "offline/figure-1b",
     "offline/theorem-3.3",
+    "offline/theorem-4.1",
     "ours/worlds",
     "ours/cost-of-privacy",
     "ours/rivals",
@@ -81,6 +83,7 @@ def test_addresses_may_stand_for_many() -> None:
         "offline/figure-1a",
         "offline/figure-1b",
         "offline/theorem-3.3",
+        "offline/theorem-4.1",
     }
     assert len(chosen(("all",))) == len(EXPECTED)
     with pytest.raises(InvalidInput, match="ldp-obi/figure-1"):

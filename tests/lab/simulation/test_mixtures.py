@@ -77,6 +77,16 @@ def test_a_table_is_told_in_counts(privacy: Any) -> None:
     assert table.summary()["mean"] < 0.5 * sums.summary()["mean"]
 
 
+@pytest.mark.parametrize("world", ["riverswim-mixture/3", "riverswim-mixture/5"])
+def test_no_privacy_is_no_worse_than_privacy(world: str) -> None:
+    """UCRL-VTR as published is. As it comes the learner plans alike with noise and without."""
+    none, joint, published = (
+        simulate("ucrl-vtr", world, privacy, 3000, 5, **each)
+        for privacy, each in ((NoPrivacy(), {}), (Joint(10, 0.1), {}), (NoPrivacy(), {"c": 0.15}))
+    )
+    assert none.summary()["mean"] < joint.summary()["mean"] < published.summary()["mean"]
+
+
 def test_counts_need_no_delta() -> None:
     run = simulate("ucrl-vtr", "riverswim-mixture/3", Local(4), 3000, 2)
     assert run.certificate.guarantee.delta == 0 and run.certificate.guarantee.epsilon == pytest.approx(4, rel=1e-3)
@@ -120,7 +130,7 @@ def test_a_feature_map_of_ones_own() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(UnknownName):
-        simulate("ucrl-vtr", "riverswim-mixture/3", episodes=10, engine="batched")
+        simulate("ucrl-vtr", "riverswim-mixture/3", episodes=10, engine="batched", c=0.15)
     with pytest.raises(InvalidInput, match="delta above 0"):
         simulate("ucrl-vtr", "hard-mixture/d3h3", Local(1), 10)
     with refused("gram-not-definite", match="0 people.*ridge 0"):
@@ -158,7 +168,8 @@ def test_as_a_command(address: str, trust: str, capsys: pytest.CaptureFixture[st
     ]
     assert cli.run([*line, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    engine = "batched" if trust != "none" and address.startswith("riverswim") else "mixture"
+    in_counts = "stepwise" if trust == "none" else "batched"
+    engine = in_counts if address.startswith("riverswim") else "mixture"
     assert (document["learner"], document["engine"], document["seeds"]) == ("ucrl-vtr", engine, 2)
     if trust != "none":
         assert (

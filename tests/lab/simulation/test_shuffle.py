@@ -286,3 +286,13 @@ def test_several_reward_bits_as_printed_are_read_without_bias() -> None:
     for book in (told, sent):
         assert (np.abs(book.close().counts.rewards[0] - expected) < 6 * spread).all()
     assert (2 * expected / 3 > 6 * spread).any()  # a factor of m too many or too few would show
+
+
+def test_a_burn_in_is_kept_with_a_schedule_of_ones_own() -> None:
+    """People of the burn-in act at random whatever the schedule is: a longer one is another run, and plans come after it."""
+    printed = {"calibration": "paper", "local_epsilon": 20.0, "honest": 1.0, "horizon": 2, "schedule": "growth:1.5"}
+    short, long = (
+        prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 1000, burn_in=burn, **printed) for burn in (10, 500)
+    )
+    assert (short.schedule.burn_in, long.schedule.burn_in) == (10, 500)
+    assert min(long.schedule.ends) >= 500 > min(short.schedule.ends)
