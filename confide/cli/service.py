@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import InvalidInput
 from ..lab.environments import make
 from ..mdp import MixtureFeatures
+from ..mdp.described import DescribedFeatures
 from ..validation import Json
 from . import options
 from .output import emit, note, table
@@ -41,6 +42,30 @@ def read_known(arguments: dict[str, Any]) -> tuple[MixtureFeatures | None, Any]:
     for size, number in zip(SIZES, rewards.shape, strict=True):
         arguments[size] = arguments[size] or number
     return features, rewards
+
+
+def read_described(arguments: dict[str, Any]) -> DescribedFeatures:
+    """The description that `--features` names; sizes are filled in from it, and others are refused."""
+    name = arguments["features"]
+    if Path(name).is_file():
+        described = DescribedFeatures.from_bytes(Path(name).read_bytes())
+    else:
+        world = make(name, arguments["horizon"])
+        if world.world is None:
+            raise InvalidInput(
+                "features-of-table",
+                f"{name} describes no features. Give a JSON file, or a world such as linear-bandit/6x4.",
+            )
+        described = world.world.features
+        arguments["horizon"] = arguments["horizon"] or world.spec.horizon
+    for size, number in (("states", described.states), ("actions", described.actions)):
+        if arguments[size] not in (None, number):
+            raise InvalidInput(
+                "service-features-sizes",
+                f"The features describe {number} {size}. Got --{size} {arguments[size]}. Leave it out.",
+            )
+        arguments[size] = number
+    return described
 
 
 def from_world(name: str, horizon: int | None) -> tuple[MixtureFeatures | None, Any]:
@@ -125,10 +150,16 @@ def command() -> None:
 )
 @options.privacy
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
-@click.option("--learner", default="ucbvi", show_default=True, help="ucbvi, po, obi, psrl, ucrl-vtr or your own.")
+@click.option(
+    "--learner", default="ucbvi", show_default=True, help="ucbvi, po, obi, psrl, ucrl-vtr, linear or your own."
+)
 @click.option(
     "--known",
     help="ucrl-vtr: public rewards (H,S,A) and features (S,A,S,d) in an .npz file, or an environment's address.",
+)
+@click.option(
+    "--features",
+    help="linear: the public description of what devices observe, in a JSON file, or an environment's address.",
 )
 @click.option("--bonus-scale", type=float, default=1.0, show_default=True, help="Factor on the exploration bonus.")
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
@@ -179,6 +210,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     if source is not None:
         arguments = _from_file(source, arguments, context)
     features, rewards = (None, None) if arguments["known"] is None else read_known(arguments)
+    described = None if arguments["features"] is None else read_described(arguments)
     lacking = [name for name in ("states", "actions", "horizon", "people") if arguments[name] is None]
     if lacking:
         raise InvalidInput("service-flags-missing", f"A service needs --{', --'.join(lacking)}.")
@@ -207,6 +239,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         between=_between(arguments),
         features=features,
         rewards=rewards,
+        described=described,
     )
     forecast = _forecast(folder, arguments, promise) if arguments["forecast"] or arguments["check"] else None
     if forecast is not None:
@@ -256,7 +289,7 @@ def _forecast(folder: str, arguments: dict[str, Any], promise: Guarantee) -> Hal
     from ..lab.simulation.half_gain import half_gain
     from ..mdp import Spec
 
-    if arguments["learner"] == "ucrl-vtr":
+    if arguments["learner"] in ("ucrl-vtr", "linear"):
         return None
     spec = Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"])
     operator = arguments["operator"] or arguments["name"] or Path(folder).resolve().name

@@ -77,6 +77,10 @@ class Number:
         """The number itself, moved into the range."""
         return min(max(validation.number(self.name, value), self.low), self.high)
 
+    def decode(self, place: float) -> float:
+        """The number itself."""
+        return place
+
     def check(self, factor: Factor) -> None:
         """Refuse a power, or a frequency, that is none."""
         validation.integer(f"{factor.form} of {self.name}", factor.of, 1, MOST["power"])
@@ -126,6 +130,10 @@ class Category:
         if value not in self.values:
             raise unknown_value(self.name)
         return float(self.values.index(value))
+
+    def decode(self, place: float) -> str:
+        """The value at a place."""
+        return self.values[int(place)]
 
     def check(self, factor: Factor) -> None:
         """Refuse a value that is none."""
@@ -319,6 +327,10 @@ class DescribedFeatures:
                 f"{'Missing' if missing else 'Unknown'}: {(missing or unknown)[0]}.",
             )
         return np.array([each.encode(observed[each.name]) for each in self.inputs])
+
+    def decode(self, row: Array) -> dict[str, float | str]:
+        """What is observed, by name, of its numbers (k,)."""
+        return {each.name: each.decode(float(value)) for each, value in zip(self.inputs, row, strict=True)}
 
     def checked(self, observations: Any) -> Array:
         """(n, k) encoded observations; one that is no number, or no value of its category, is refused."""

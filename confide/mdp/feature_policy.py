@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +14,13 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import ConfideError, FormatError
 from .described import Array, DescribedFeatures
+from .policies import apart, together
+from .policy import Policy
 
 FORMAT = "confide.feature-policy/1"
+MAGIC = b"cfw1"
+HEADER = struct.Struct("<4sIII")
+"""What published weights begin with, H, blocks and d; then the weights, float64, all of it little-endian."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +79,30 @@ class FeaturePolicy:
             raise FormatError(
                 "feature-policy-unreadable", f"These bytes are not a policy by features this version knows: {error}"
             ) from error
+
+
+Followed = Policy | FeaturePolicy
+"""What a device can follow."""
+
+
+def published(policies: Sequence[FeaturePolicy]) -> bytes:
+    """The weights of one policy or of several, for those who hold the description of their features."""
+    return together(
+        [HEADER.pack(MAGIC, *each.weights.shape) + each.weights.astype("<f8").tobytes() for each in policies]
+    )
+
+
+def read_published(data: bytes, features: DescribedFeatures, horizon: int) -> tuple[FeaturePolicy, ...]:
+    """The policies that `published` wrote, about these features; refuse anything else."""
+    shape = (horizon, features.blocks, features.dimension)
+    header = HEADER.pack(MAGIC, *shape)
+    policies = []
+    for raw in apart(data):
+        if len(raw) != HEADER.size + 8 * int(np.prod(shape)) or raw[: HEADER.size] != header:
+            raise FormatError(
+                "published-weights-unreadable",
+                "These bytes are not weights of the features that the contract describes.",
+            )
+        weights = np.frombuffer(raw, "<f8", offset=HEADER.size).reshape(shape).astype(np.float64)
+        policies.append(FeaturePolicy(features, weights))
+    return tuple(policies)

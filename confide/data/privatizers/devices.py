@@ -14,13 +14,14 @@ from ...protocol.kinds.question import Member
 from ...protocol.releases.report import Report, clamped
 from ...protocol.trusts.trust import find
 from ..statistics.answers import answer
+from ..trajectories.observed import ObservedEpisodes
 from ..trajectories.trajectory import Trajectory
 
 
 def respond(
     design: Design,
     question: Member | None,
-    episode: Trajectory,
+    episode: Trajectory | ObservedEpisodes,
     noise: NoiseSource | None = None,
     *,
     batch: int = 0,
@@ -46,7 +47,9 @@ def respond(
     return trust.addressed(design, batch, lambda level: report(design, member, episode, source, level))
 
 
-def report(design: Design, question: Member, episode: Trajectory, noise: NoiseSource, level: int = 0) -> Report:
+def report(
+    design: Design, question: Member, episode: Trajectory | ObservedEpisodes, noise: NoiseSource, level: int = 0
+) -> Report:
     """A randomised report; the numbers of an honest device stay within limits that whoever counts them knows."""
     mechanism = design.devices[level]
     require_grid(mechanism.grid)

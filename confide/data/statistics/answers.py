@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...protocol.kinds.counts import END, CountQuestion
 from ...protocol.kinds.kind import Answer, DrawIntegers, find
+from ..trajectories.observed import ObservedEpisodes
 from ..trajectories.trajectory import Trajectory
 from .returns import summed_returns
 from .tabular import admit, count, counted_steps, round_rewards
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ...protocol.kinds.returns import ReturnsQuestion
     from ...protocol.kinds.step import StepQuestion
 
-Answerer = Callable[[Any, Trajectory, float, DrawIntegers], Answer]
+Answerer = Callable[[Any, Any, float, DrawIntegers], Answer]
 
 FINE = 1 << 53
 
@@ -120,8 +121,9 @@ def _mixture(question: MixtureQuestion, trajectory: Trajectory, grid: float, int
     return 0, gram_cells(question, trajectory, grid)
 
 
-def _moments(question: MomentsQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
-    from ..trajectories.observed import ObservedEpisodes
+def _moments(
+    question: MomentsQuestion, trajectory: Trajectory | ObservedEpisodes, grid: float, integers: DrawIntegers
+) -> Answer:
     from .moments import moment_cells
 
     return 0, moment_cells(question, ObservedEpisodes.of(trajectory), grid)
@@ -141,7 +143,9 @@ _ANSWERERS: dict[str, Answerer] = {
 """How an episode answers each of our kinds of question."""
 
 
-def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+def answer(
+    kind: str, question: Any, trajectory: Trajectory | ObservedEpisodes, grid: float, integers: DrawIntegers
+) -> Answer:
     """One person's answer to a question of that kind, in whole multiples of the grid."""
-    answerer = _ANSWERERS.get(kind) or find(kind).answer
+    answerer: Answerer = _ANSWERERS.get(kind) or find(kind).answer
     return answerer(question, trajectory, grid, integers)

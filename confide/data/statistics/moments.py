@@ -114,7 +114,7 @@ def _admitted(question: MomentsQuestion, episodes: ObservedEpisodes) -> tuple[Ar
         raise validation.refusal(
             "episode-too-long", "episode", f"at most {question.horizon} steps long", steps, "Cut it."
         )
-    if observations.shape[1] < steps + (not question.single):
+    if observations.shape[1] < steps + (steps > 0 and not question.single):
         raise InvalidInput(
             "last-state-unknown", "The state after the last step is needed but unknown. Give every step its next state."
         )

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import PrivacyError
-from ...mdp import policies
 from ...protocol.design import Design
 from ...protocol.releases.release import read_release
 from ...service.contract.admission import admission_lines, held_words
@@ -133,7 +132,7 @@ def _issuer_name(contract: Contract) -> str:
 def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:
     """Follow the chain from the first round to the current one."""
     current = SignedHead.from_json(fetched(transport, "/v1/rounds/current"), contract.key)
-    previous, spec = FIRST, contract.design.question.spec
+    previous = FIRST
     before: Head | None = None
     for number in range(1, current.head.round + 1):
         signed = SignedHead.from_json(fetched(transport, f"/v1/rounds/{number}"), contract.key)
@@ -143,7 +142,7 @@ def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:
         policy = fetched(transport, f"/v1/policies/{head.policy}")
         if hashlib.sha256(policy).hexdigest() != head.policy:
             raise PrivacyError("chain-policy-unsigned", f"The policy of round {number} is not the signed one.")
-        policies.from_bytes(policy, spec)
+        contract.policies(policy)
         asked(transport, contract, head)
         if head.ended and head.release is None:
             _check_early_end(head, before)

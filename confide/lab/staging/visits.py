@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,12 +28,14 @@ from ...service.contract.letters import MEDIA_TYPE
 from ...service.device import chain, following
 from ...service.device.device import Device
 from ...service.device.episode import Episode
+from ...service.device.observed import ObservedEpisode
 from ...service.device.sending import COUNTED
 from ...service.device.store import MemoryStore, PublishedRound, ServiceMemory
 from ...service.device.ticket_client import TicketClient
 from ...service.device.transport import Transport, Unreachable
 from ...validation import Json
 from .. import environments
+from ..environments.observed_world import ObservedWorld
 
 PATIENCE = 60.0
 """Seconds that a simulated person tries for before it counts as lost."""
@@ -102,11 +104,19 @@ class Visitors:
             raise PrivacyError("contract-not-pinned", "The service shows another contract than the pinned one.")
         spec = self.contract.design.question.spec
         world = environments.make(environment, spec.horizon, spec.dynamics)
-        if world.model is None or world.spec != spec:
+        if self.contract.described is None and (world.model is None or world.spec != spec):
             raise InvalidInput(
                 "visit-world-sizes", f"The world must be a known one of {spec}. {environment} is of {world.spec}."
             )
-        self.model: Model = world.model
+        self._model, self._observed = world.model, world.world
+        if self.contract.described is not None and (
+            self._observed is None or self._observed.features != self.contract.described
+        ):
+            raise InvalidInput(
+                "visit-world-features",
+                f"The world must be described as the contract is. {environment} is not. Make the contract with "
+                "--features of that world.",
+            )
         self._memory: ServiceMemory = {"head": None}
         about = self.contract.intermediary
         self._between = None if about is None else TicketClient(self.transport, self.contract, about)
@@ -147,7 +157,7 @@ class Visitors:
         options: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
         device = Device(self.transport, self.contract, store=store, **options, **self._admission)
         episode = device.begin()
-        walk(self.model, episode, rng)
+        self._walk(episode, rng)
         if random.random() < manners.hostile:
             self._send_garbage(visits)
         if not episode.reports:
@@ -173,6 +183,13 @@ class Visitors:
         visits.add("counted" if answer in COUNTED else "refused" if answer else "unsent")
         if random.random() < manners.repeat:
             visits.add("repeated" if self._post(body) in (200, 202, 410) else "doubled")
+
+    def _walk(self, episode: Episode, rng: np.random.Generator) -> None:
+        """Play an episode in the world that the contract is about."""
+        if self.contract.described is not None and self._observed is not None:
+            walk_observed(self._observed, cast(ObservedEpisode, episode), rng)
+        elif self._model is not None:
+            walk(self._model, episode, rng)
 
     def _post(self, body: bytes) -> int:
         try:
@@ -213,6 +230,17 @@ def walk(model: Model, episode: Episode, rng: np.random.Generator) -> None:
         reward = float(rng.random() < model.rewards[layer, state, action])
         state = int(rng.choice(spec.states, p=model.transitions[layer, state, action]))
         episode.observe(reward, state)
+
+
+def walk_observed(world: ObservedWorld, episode: ObservedEpisode, rng: np.random.Generator) -> None:
+    """Play one person's episode in a world whose states are observations."""
+    features = world.features
+    seen = world.start(1, rng)
+    for step in range(world.horizon):
+        action = np.array([features.actions_named.index(episode.act(features.decode(seen[0])))])
+        reward = float(rng.random() < world.paid(step, seen, action)[0])
+        seen = world.move(step, seen, action, rng)
+        episode.observe(reward, features.decode(seen[0]))
 
 
 def visit(

@@ -149,6 +149,11 @@ class MomentsQuestion(AboutEpisodes, Rounded):
         return (*super().assumptions, described)
 
     @property
+    def described(self) -> DescribedFeatures | None:
+        """The description of the features."""
+        return self.features
+
+    @property
     def single(self) -> bool:
         """Whether there is one step, and so nothing to foresee."""
         return self.horizon == 1

@@ -19,6 +19,7 @@ from ...mdp import Spec
 from ...privacy import Sensitivity
 
 if TYPE_CHECKING:
+    from ...mdp.described import DescribedFeatures
     from .counts import CountQuestion
 
 DIGEST_BYTES = 16
@@ -78,6 +79,11 @@ class Member(Protocol):
     @property
     def counted(self) -> CountQuestion | None:
         """The counts that are estimated from answers; None where these are none."""
+        ...
+
+    @property
+    def described(self) -> DescribedFeatures | None:
+        """The public description of what is observed of people; None where states are numbered."""
         ...
 
     @property
@@ -192,6 +198,11 @@ class Family:
     @property
     def counted(self) -> CountQuestion | None:
         """None: answers are not estimated as counts."""
+        return None
+
+    @property
+    def described(self) -> DescribedFeatures | None:
+        """None: states are numbered."""
         return None
 
     @property

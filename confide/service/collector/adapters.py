@@ -2,26 +2,37 @@
 
 Who learns from counts asks everybody the same, or about pairs by a law that follows the policy. Who learns about a linear mixture
 has a new question in every round, about the value function that it planned with; it knows features, which are in the contract's
-design, and rewards, which are beside it.
+design, and rewards, which are beside it. Who learns linear models of described features asks everybody the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
 from ...learning import learners
 from ...learning.learners import Context, State, state_bytes
 from ...learning.learners.late import expected_visits
-from ...protocol.kinds import asked
+from ...mdp import Policy, policies
+from ...mdp.feature_policy import published
+from ...protocol.kinds import asked, moments
+from ...protocol.kinds.moments import MOMENTS
 from ..contract.contract import Contract
 
-MIXTURE = "mixture"
-"""The family of learners, and the kind of questions, about linear mixtures."""
+if TYPE_CHECKING:
+    from ...learning.learners.linear import FeatureState
+    from ...learning.learners.vtr import MixtureState
+
+MIXTURE, FEATURES = "mixture", "features"
+"""Families of learners: of linear mixtures, and of described features."""
+_KINDS = {MIXTURE: MIXTURE, FEATURES: moments.KIND}
+"""The kind of questions that a family asks; all others ask about counts."""
 
 
 class LearnerAdapter(Protocol):
@@ -46,11 +57,47 @@ class LearnerAdapter(Protocol):
         """The question that people are asked next, as bytes; empty where it never changes."""
         ...
 
+    def policy_bytes(self, state: Any) -> bytes:
+        """The policies in use, as they are published."""
+        ...
 
-class CountAdapter:
+    def first_bytes(self, state: Any) -> bytes:
+        """The policies before anybody came, as they are published."""
+        ...
+
+
+class InTables(Protocol):
+    """A learner's state whose policies are tables (H, S, A)."""
+
+    @property
+    def policies(self) -> Iterable[NDArray[np.float64]]:
+        """The policies in use."""
+        ...
+
+
+class _Tables:
+    """Publishes policies that are tables."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._design = contract.design
+
+    def first_bytes(self, state: InTables) -> bytes:
+        """Those of the state; through a burn-in people act at random."""
+        if not self._design.schedule.burn_in:
+            return self.policy_bytes(state)
+        spec = self._design.question.spec
+        return policies.to_bytes([Policy.uniform(spec.horizon, spec.states, spec.actions)])
+
+    def policy_bytes(self, state: InTables) -> bytes:
+        """The tables of the policies in use."""
+        return policies.to_bytes([Policy(table) for table in state.policies])
+
+
+class CountAdapter(_Tables):
     """The adapter of learners from counts."""
 
     def __init__(self, contract: Contract, learner: Any) -> None:
+        super().__init__(contract)
         self._learner, design = learner, contract.design
         self._family = asked.ASKED.question_of(design) if design.question.kind == asked.KIND else None
         self.context = Context(*_context_fields(contract))
@@ -74,37 +121,76 @@ class CountAdapter:
         return b"" if self._family is None else self._family.member_for(self._learner.ask(state)).law_bytes()
 
 
-class MixtureAdapter:
+class MixtureAdapter(_Tables):
     """The adapter of learners of linear mixtures: `ucrl-vtr`."""
 
     def __init__(self, contract: Contract, learner: Any) -> None:
         from ...learning.learners.vtr import MixtureContext
 
+        super().__init__(contract)
         form: Any = contract.design.question
         self._learner = learner
         rewards = known_rewards(contract.document["learner"].get("rewards"), form.spec)
         self.context = MixtureContext(*_context_fields(contract), form=form, rewards=rewards)
 
-    def state_to_bytes(self, state: Any) -> bytes:
+    def state_to_bytes(self, state: MixtureState) -> bytes:
         """The bytes of policy and values."""
         from ...learning.learners.mixture_bytes import mixture_to_bytes
 
         return mixture_to_bytes(state)
 
-    def state_from_bytes(self, data: bytes) -> Any:
+    def state_from_bytes(self, data: bytes) -> MixtureState:
         """The state with the stored policy and values."""
         from ...learning.learners.mixture_bytes import mixture_from_bytes
 
         return mixture_from_bytes(data, self.context)
 
-    def expected_bytes(self, state: Any) -> bytes:
+    def expected_bytes(self, state: object) -> bytes:
         """Empty, nobody is weighed: E[Y] = <X, theta> whichever policy was followed, and whichever values were asked about."""
         return b""
 
-    def question_bytes(self, state: Any) -> bytes:
+    def question_bytes(self, state: MixtureState) -> bytes:
         """The value function that the policy was planned with."""
         question: bytes = self._learner.ask(state).to_bytes()
         return question
+
+
+class FeatureAdapter:
+    """The adapter of learners of described features: `linear`."""
+
+    def __init__(self, contract: Contract, learner: object) -> None:
+        from ...learning.learners.linear import FeatureContext
+
+        question = MOMENTS.question_of(contract.design)
+        self.context = FeatureContext(*_context_fields(contract), question=question)
+
+    def state_to_bytes(self, state: FeatureState) -> bytes:
+        """The bytes of the weights in use."""
+        from ...learning.learners.feature_bytes import feature_to_bytes
+
+        return feature_to_bytes(state)
+
+    def state_from_bytes(self, data: bytes) -> FeatureState:
+        """The state with the stored weights."""
+        from ...learning.learners.feature_bytes import feature_from_bytes
+
+        return feature_from_bytes(data, self.context)
+
+    def expected_bytes(self, state: FeatureState) -> bytes:
+        """Empty, nobody is weighed: what is regressed on features does not depend on the policy that was followed."""
+        return b""
+
+    def question_bytes(self, state: FeatureState) -> bytes:
+        """Empty: the contract's design carries the only question."""
+        return b""
+
+    def policy_bytes(self, state: FeatureState) -> bytes:
+        """The weights of the policies in use."""
+        return published(state.policies)
+
+    def first_bytes(self, state: FeatureState) -> bytes:
+        """Weights that are drawn from the prior, which try every action."""
+        return self.policy_bytes(state)
 
 
 def _context_fields(contract: Contract) -> tuple[Any, int, float, float]:
@@ -128,7 +214,10 @@ def known_rewards(declared: Any, spec: Any) -> Any:
     return rewards
 
 
-_ADAPTERS: dict[str, type[CountAdapter] | type[MixtureAdapter]] = {MIXTURE: MixtureAdapter}
+_ADAPTERS: dict[str, type[CountAdapter] | type[MixtureAdapter] | type[FeatureAdapter]] = {
+    MIXTURE: MixtureAdapter,
+    moments.KIND: FeatureAdapter,
+}
 """Adapters by kind of question; all others are about counts."""
 
 
@@ -137,7 +226,7 @@ def learner_of(contract: Contract) -> tuple[Any, LearnerAdapter]:
     settings = contract.document["learner"]
     learner = learners.make(settings["name"], **settings["options"])
     kind = contract.design.question.kind
-    if (getattr(learner, "family", "") == MIXTURE) != (kind == MIXTURE):
+    if _KINDS.get(getattr(learner, "family", ""), "") != (kind if kind in _ADAPTERS else ""):
         raise FormatError(
             "contract-learner",
             f"The contract's learner, {settings['name']}, does not ask about {kind}. Make another contract.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ...errors import InvalidInput
 from ...learning import learners
 from ...learning.learners import Context
 from ...mdp import MixtureFeatures, Spec
+from ...mdp.described import DescribedFeatures
 from ...privacy import Guarantee, Schedule
 from ...privacy.guarantee import LOCAL
 from ...protocol.accepted import BROWSERS
@@ -23,7 +24,10 @@ from ..contract.files import write_whole
 from ..contract.folder import Folder
 from ..contract.intermediary import ROLES, Intermediary
 from ..contract.tokens import TokenIssuer
-from .adapters import MIXTURE, known_rewards
+from .adapters import FEATURES, MIXTURE, known_rewards
+
+if TYPE_CHECKING:
+    from ...protocol.kinds.moments import MomentsQuestion
 
 WINDOW = 600.0
 """Seconds within which reports are sent where tickets are taken, by default."""
@@ -72,6 +76,8 @@ class ServiceChoices:
     """Of a linear mixture, by default one-hot."""
     rewards: Any = None
     """(H, S, A) known rewards of a linear mixture."""
+    described: DescribedFeatures | None = None
+    """The public description of what devices observe, for a learner of features; `spec` then has its sizes."""
 
     @property
     def role(self) -> str | None:
@@ -131,12 +137,20 @@ class ServiceChoices:
     def _question(self, users: int) -> Any:
         """The question that the learner asks first."""
         algorithm = learners.make(self.learner, **self.options)
-        if getattr(algorithm, "family", "") == MIXTURE:
+        family = getattr(algorithm, "family", "")
+        if family == MIXTURE:
             return self._mixture_problem()
+        if family == FEATURES:
+            return self._feature_problem()
         if not isinstance(algorithm, learners.TabularLearner):
             raise InvalidInput(
                 "service-learner",
-                f"Services have learners that learn online from counts, and ucrl-vtr. {self.learner} is neither. Choose ucbvi.",
+                f"Services have learners from counts, ucrl-vtr and linear. {self.learner} is none of these. Choose ucbvi.",
+            )
+        if self.described is not None:
+            raise InvalidInput(
+                "service-features-unused",
+                f"{self.learner} learns from numbered states. Leave --features out, or choose linear.",
             )
         if self.features is not None or self.rewards is not None:
             raise InvalidInput(
@@ -145,6 +159,26 @@ class ServiceChoices:
             )
         context = Context(self.spec, users, self.failure, self.bonus_scale)
         return algorithm.ask(algorithm.begin(context, np.random.default_rng(0)))
+
+    def _feature_problem(self) -> MomentsQuestion:
+        """The moments of the described features, which devices compute: no page does yet."""
+        from ...protocol.kinds.moments import MomentsQuestion
+
+        if self.described is None:
+            raise InvalidInput(
+                "service-features-missing",
+                f"{self.learner} learns from described features. Give --features FILE, or choose ucbvi.",
+            )
+        if self.promise.trust != LOCAL:
+            raise InvalidInput(
+                "service-learner-trust",
+                f"{self.learner} is served under trust local. Got {self.promise.trust!r}. Simulate the others.",
+            )
+        if self.devices == BROWSERS:
+            raise InvalidInput(
+                "service-features-in-pages", "Pages do not compute described features. Say --devices any: Python alone."
+            )
+        return MomentsQuestion.of(self.described, self.spec.horizon, self.spec.dynamics)
 
     def _mixture_problem(self) -> Any:
         """The family of a learner of linear mixtures, whose question carries the value function of its round."""

@@ -17,7 +17,6 @@ import msgpack
 import numpy as np
 
 from ...learning.learners.late import learn_late
-from ...mdp import Policy, policies
 from ..contract.admission import admission_lines, once
 from ..contract.contract import Contract
 from . import promises
@@ -56,13 +55,9 @@ class RoundLearner:
 
     def begin(self) -> list[bytes]:
         """The state before anybody came, the sum of nobody, the first policy, the visits expected of whoever follows it, and what
-        people are asked. Through a burn-in people act at random."""
+        people are asked."""
         state = self.learner.begin(self.context, np.random.default_rng())
-        mixture = [Policy(table) for table in state.policies]
-        if self.design.schedule.burn_in:
-            spec = self.context.spec
-            mixture = [Policy.uniform(spec.horizon, spec.states, spec.actions)]
-        parts = [self.adapter.state_to_bytes(state), empty_sum(self.design), policies.to_bytes(mixture)]
+        parts = [self.adapter.state_to_bytes(state), empty_sum(self.design), self.adapter.first_bytes(state)]
         return [*parts, self.adapter.expected_bytes(state), self.adapter.question_bytes(state)]
 
     def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
@@ -85,7 +80,7 @@ class RoundLearner:
         parts = [
             self.adapter.state_to_bytes(after),
             total,
-            policies.to_bytes([Policy(table) for table in after.policies]),
+            self.adapter.policy_bytes(after),
         ]
         return [*parts, self.adapter.expected_bytes(after), release.to_bytes(), self.adapter.question_bytes(after)]
 

@@ -15,6 +15,9 @@ from typing import Any
 
 from ... import validation
 from ...errors import ConfideError, FormatError, InvalidInput
+from ...mdp import policies
+from ...mdp.described import DescribedFeatures
+from ...mdp.feature_policy import Followed, read_published
 from ...mechanisms.catalogue import parameters
 from ...privacy import ONCE
 from ...privacy.guarantee import LOCAL, SHUFFLE
@@ -58,6 +61,7 @@ def stated(design: Design) -> dict[str, Json]:
     """The fields of a contract that follow from its design; whoever reads a contract compares them."""
     spec, promise, schedule = design.question.spec, design.requested, design.schedule
     counts = design.question.counted
+    described = design.question.described
     counted_by_devices = design.question.kind == BUDGETED.name and promise.trust in (LOCAL, SHUFFLE)
     statements: dict[str, Json] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
@@ -72,6 +76,7 @@ def stated(design: Design) -> dict[str, Json]:
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
             **({} if counts is None else _counted_parts(counts)),
+            **({} if described is None else {"features": described.plain()}),
             **({"budget": BUDGETED.question_of(design).budget} if counted_by_devices else {}),
         },
         "mechanism": parameters(design.mechanism),
@@ -134,13 +139,14 @@ class Contract:
         intermediary: the shuffler or the curator, where the trust has one. issuer: of tokens, one a person; None if anybody may
         take part, as often as they like.
         """
-        spec = design.question.spec
+        spec, described = design.question.spec, design.question.described
+        actions = _counted("a", spec.actions) if described is None else list(described.actions_named)
         document = {
             "schema": SCHEMA,
             "name": name,
             "version": version,
             **stated(design),
-            "labels": labels or {"states": _counted("s", spec.states), "actions": _counted("a", spec.actions)},
+            "labels": labels or {"states": _counted("s", spec.states), "actions": actions},
             "learner": learner,
             "reports_per_person": 1,
             "window": {"seconds": window},
@@ -188,6 +194,16 @@ class Contract:
     def key(self) -> bytes:
         """The collector's public Ed25519 key."""
         return from_base64(self.document["key"])
+
+    @property
+    def described(self) -> DescribedFeatures | None:
+        """The public description of what devices observe; None where states are numbered."""
+        return self.design.question.described
+
+    def policies(self, data: bytes) -> tuple[Followed, ...]:
+        """The policies in a published document; anything else is refused."""
+        spec, features = self.design.question.spec, self.described
+        return policies.from_bytes(data, spec) if features is None else read_published(data, features, spec.horizon)
 
     @property
     def operator(self) -> str:
@@ -301,11 +317,7 @@ def _check(document: dict[str, Any], design: Design) -> None:
             raise ValueError(f"what it says of its {name} is not what its design does")
     if document["reports_per_person"] != 1:
         raise ValueError("it asks for more than the one report that its design prices")
-    spec = design.question.spec
-    for name, size in (("states", spec.states), ("actions", spec.actions)):
-        labels = document["labels"][name]
-        if len(labels) != size or len(set(labels)) != size or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"its labels do not name {size} {name}")
+    _check_labels(document["labels"], design)
     if len(from_base64(document["key"])) != KEY_BYTES:
         raise ValueError("its key is no Ed25519 key")
     validation.between("window", document["window"]["seconds"], 0, 30 * 86400)
@@ -323,6 +335,18 @@ def _check(document: dict[str, Any], design: Design) -> None:
     for name in ("name", "operator"):
         if not isinstance(document[name], str) or not 0 < len(document[name]) <= 200:
             raise ValueError(f"its {name} is no word")
+
+
+def _check_labels(named: dict[str, list[str]], design: Design) -> None:
+    """Refuse labels that do not name all states and actions, or otherwise than a description does."""
+    spec = design.question.spec
+    for name, size in (("states", spec.states), ("actions", spec.actions)):
+        labels = named[name]
+        if len(labels) != size or len(set(labels)) != size or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"its labels do not name {size} {name}")
+    described = design.question.described
+    if described is not None and named["actions"] != list(described.actions_named):
+        raise ValueError("its labels of actions are not those of its features")
 
 
 def _counted(letter: str, size: int) -> list[str]:

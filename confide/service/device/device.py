@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...data.trajectories.observed import ObservedEpisodes
 from ...data.trajectories.trajectory import Trajectory
 from ...errors import ConfideError, FormatError
-from ...mdp import policies
-from ...mdp.policy import Policy
+from ...mdp.feature_policy import Followed
 from ...mechanisms.noise import NoiseSource
 from ..contract import answers
 from ..contract.contract import Contract
@@ -77,7 +77,7 @@ class Device:
         self._sends, self._clock = send, clock or sending.steady_clock()
         self._live: dict[str, Episode] = {}
         self._held: dict[str, Callable[[], None]] = {}
-        self._policy: tuple[str, tuple[Policy, ...]] | None = None
+        self._policy: tuple[str, tuple[Followed, ...]] | None = None
         self._sending, self._persisting = threading.Lock(), threading.Lock()
         self._line = between
         self._credential, self._issuer_address = credential, issuer
@@ -184,7 +184,7 @@ class Device:
 
     def begin(self) -> Episode:
         """An episode under the policy at hand. If this person's report was not spent yet, this spends it."""
-        return self._opened() or Episode(self, None, "", 0)
+        return self._opened() or self._episode(None, "", 0)
 
     @quiet()
     @bounded
@@ -221,12 +221,21 @@ class Device:
                         opened["admission"] = admission
                     self.memory(document).pop("admission", None)
                     self.memory(document)["open"] = opened
-        episode = Episode(self, self._current_policy(head), token, head["round"])
+        episode = self._episode(self._current_policy(head), token, head["round"])
         if token:
             self._live[token] = episode
             if self.contract.window and self._background and self._sends:
                 self._later(self._persist)
         return episode
+
+    def _episode(self, policy: Followed | None, token: str, followed: int) -> Episode:
+        """An episode of numbered states, or of what the contract describes."""
+        features = None if self.contract is None else self.contract.described
+        if features is None:
+            return Episode(self, policy, token, followed)
+        from .observed import ObservedEpisode
+
+        return ObservedEpisode(self, policy, token, followed, features)
 
     @quiet()
     @bounded
@@ -245,7 +254,7 @@ class Device:
             self._line = TicketClient(self.transport, self.contract, self.contract.intermediary)
         return self._line
 
-    def _current_policy(self, head: PublishedRound | None) -> Policy | None:
+    def _current_policy(self, head: PublishedRound | None) -> Followed | None:
         """The policy of a head that was checked; where several are in use, one of them, drawn at random."""
         if head is None or self.contract is None:
             return None
@@ -253,7 +262,7 @@ class Device:
             raw = from_base64(head["bytes"])
             if hashlib.sha256(raw).hexdigest() != head["policy"]:
                 raise FormatError("stored-policy-unsigned", "The stored policy is not the signed one.")
-            self._policy = head["policy"], policies.from_bytes(raw, self.contract.design.question.spec)
+            self._policy = head["policy"], self.contract.policies(raw)
         several = self._policy[1]
         return several[int(sending.chance() * len(several))]
 
@@ -316,7 +325,7 @@ class Device:
         else:
             what()
 
-    def _draw(self, token: str, lived: Trajectory) -> None:
+    def _draw(self, token: str, lived: Trajectory | ObservedEpisodes) -> None:
         """Draw the report of an opened episode; once, whoever comes first."""
         contract = self.contract
         assert contract is not None
@@ -345,7 +354,7 @@ class Device:
         live = self._live.get(opened["token"])
         over = self.contract.window if live is not None else not self.store.is_held(opened["token"])
         if opened["due"] <= self._clock() and over:
-            self._draw(opened["token"], (live or Episode(self, None, "", 0)).lived())
+            self._draw(opened["token"], (live or self._episode(None, "", 0)).lived())
 
     @quiet(False)
     @bounded

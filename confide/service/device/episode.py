@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ...data.trajectories.observed import ObservedEpisodes
 from ...data.trajectories.trajectory import Trajectory
+from ...mdp.policy import Policy
 from ...protocol.kinds.counts import COUNTED
 from .notices import quiet
 from .sending import chance
 
 if TYPE_CHECKING:
-    from ...mdp.policy import Policy
+    from ...mdp.feature_policy import Followed
     from .device import Device
 
 
@@ -23,7 +25,7 @@ class Episode:
     States may be given, and actions come back, by number or by the contract's label.
     """
 
-    def __init__(self, device: Device, policy: Policy | None, token: str, followed: int) -> None:
+    def __init__(self, device: Device, policy: Followed | None, token: str, followed: int) -> None:
         """token: names the report that is to be drawn; empty if this person's was spent. followed: the policy's round."""
         self._device, self._policy, self.token, self.followed = device, policy, token, followed
         self._states: list[int] = []
@@ -57,7 +59,7 @@ class Episode:
         if where is None or self._policy is None:
             action = int(chance() * spec.actions)
         else:
-            row = self._policy.probabilities[min(step, spec.horizon - 1), where]
+            row = cast(Policy, self._policy).probabilities[min(step, spec.horizon - 1), where]
             action = _drawn(row.tolist())
         if where is not None and not self._over and step < spec.horizon and len(self._rewards) == step:
             self._states.append(where)
@@ -80,19 +82,23 @@ class Episode:
                 self.tell("input", "An action was given that the contract does not know; the rest is not reported.")
                 return
             self._actions[-1] = done
-        earned = float(reward)
-        if not 0 <= earned <= 1:
-            self.tell("input", "A reward outside [0, 1] was given; it was clipped.")
-            earned = min(1.0, max(0.0, earned)) if math.isfinite(earned) else 0.0
-        self._rewards.append(earned)
+        self._rewards.append(self._earned(reward))
         self._last = None if next_state is None else _number(next_state, contract.document["labels"]["states"])
+
+    def _earned(self, reward: float) -> float:
+        """A reward, clipped to [0, 1]."""
+        earned = float(reward)
+        if 0 <= earned <= 1:
+            return earned
+        self.tell("input", "A reward outside [0, 1] was given; it was clipped.")
+        return min(1.0, max(0.0, earned)) if math.isfinite(earned) else 0.0
 
     @quiet()
     def finish(self) -> None:
         """The episode is over: its report is drawn, once, and kept until it is acknowledged."""
         self._device.conclude(self)
 
-    def lived(self) -> Trajectory:
+    def lived(self) -> Trajectory | ObservedEpisodes:
         """The trajectory so far. A last step without a known next state is left out if the contract's question needs it."""
         steps = len(self._rewards)
         states = self._states[: steps + 1]

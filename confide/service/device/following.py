@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 
 from ...errors import FormatError, PrivacyError
-from ...mdp import policies
 from ...protocol.kinds.question import asked_by
 from ..contract.contract import Contract
 from ..contract.encoding import to_base64
@@ -79,7 +78,7 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> Pu
     raw = fetched(transport, f"/v1/policies/{head.policy}")
     if hashlib.sha256(raw).hexdigest() != head.policy:
         raise FormatError("policy-not-signed", "The service sent another policy than the one it signed.")
-    policies.from_bytes(raw, contract.design.question.spec)
+    contract.policies(raw)
     question = asked(transport, contract, head)
     followed_round: PublishedRound = {
         "round": head.round,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...data.privatizers.devices import respond
+from ...data.trajectories.observed import ObservedEpisodes
 from ...data.trajectories.trajectory import Trajectory
 from ...mechanisms.noise import NoiseSource, device_noise
 from ...protocol.kinds.question import asked_by
@@ -13,7 +14,9 @@ from ..contract.letters import Letter
 from .store import OpenedEpisode
 
 
-def message(contract: Contract, opened: OpenedEpisode, lived: Trajectory, noise: NoiseSource | None) -> bytes:
+def message(
+    contract: Contract, opened: OpenedEpisode, lived: Trajectory | ObservedEpisodes, noise: NoiseSource | None
+) -> bytes:
     """The bytes to send about an episode. opened: what was remembered when it began."""
     design, intermediary = contract.design, contract.intermediary
     question_bytes = opened.get("question")
