@@ -51,8 +51,8 @@ MUTANTS = (
     _planted(
         "a round that was followed without the witness is held although the witness does not know it",
         "service/device/device.py",
-        '            if memory.get("head") and memory["head"]["digest"] == error.digest:\n',
-        '            if len(error.pair) > 1 and memory.get("head") and memory["head"]["digest"] == error.digest:\n',
+        '            if (head := memory.get("head")) and head["digest"] == error.digest:\n',
+        '            if len(error.pair) > 1 and (head := memory.get("head")) and head["digest"] == error.digest:\n',
         "test_witness.py::test_a_round_followed_while_the_witness_was_silent_is_dropped_if_it_knows_nothing_of_it",
     ),
     _planted(
@@ -142,7 +142,7 @@ MUTANTS = (
     _planted(
         "a time that a wrong clock drew stays",
         "service/device/sending.py",
-        '        each["due"] = now + delay(window)\n',
+        '        letter["due"], moved = now + delay(window), True\n',
         "        pass\n",
         "test_time.py::test_a_clock_that_was_ahead_delays_a_report_by_one_window_at_most",
     ),
@@ -170,8 +170,8 @@ MUTANTS = (
     _planted(
         "a report can be drawn again",
         "service/device/device.py",
-        '            memory["open"] = None\n            memory["letter"] =',
-        '            memory["letter"] =',
+        '            memory["open"] = None\n            waiting: WaitingReport =',
+        "            waiting: WaitingReport =",
         "test_spent.py::test_only_the_episode_that_spent_the_report_draws_it",
     ),
     _page(
