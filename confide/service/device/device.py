@@ -196,7 +196,7 @@ class Device:
         head = self.memory(document).get("head")
         may = not is_spent(document, self.mark())
         if head is None or head["ended"]:
-            return Episode(self, self._current_policy(head), "", head["round"] if head else 0)
+            return self._episode(self._current_policy(head), "", head["round"] if head else 0)
         if may and self.contract.issuer is not None:
             admission = self._admitted() or ""
             may = bool(admission)

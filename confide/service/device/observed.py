@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from .device import Device
 
 
+NO_REWARD = 0.0
+"""The outcome of a choice of which none was told by the time of sending."""
+
+
 class ObservedEpisode(Episode):
     """`act` on what is observed, by name; actions come back by name. Nothing here raises, and nothing observed is told.
 
@@ -34,17 +38,43 @@ class ObservedEpisode(Episode):
         self._features = features
         self._seen: list[Array] = []
         self._next: Array | None = None
+        self._awaited = False
 
     @quiet(0)
     def act(self, observed: Mapping[str, object]) -> str:  # type: ignore[override]
         """The name of the action to take: by the policy of the day, or at random where there is none yet."""
+        return self._taken(observed, range(self._features.actions))
+
+    @quiet(0)
+    def choose(self, context: Mapping[str, object], actions: Sequence[str] | None = None) -> str:
+        """The action to take, of those on offer (None: of all), where its reward comes later: tell it by `reward`.
+
+        For contracts of one step with a window. The report leaves at the time that was drawn when the episode began, with the
+        reward that came until then, or with `NO_REWARD`: one that left when the reward came would tell when that was.
+        """
+        names = self._features.actions_named
+        if self._horizon() != 1 or not self._windowed():
+            self._ended("Choices need a contract of one step with a window; nothing is reported.")
+        if actions is not None and not set(actions) <= set(names):
+            self._ended("An action is on offer that the contract does not know; nothing is reported.")
+            return actions[int(chance() * len(actions))]
+        self._awaited = True
+        return self._taken(context, [names.index(each) for each in actions or names])
+
+    def reward(self, value: float) -> None:
+        """Note what the choice earned, in [0, 1], whenever that is known; after its report was drawn, it changes nothing."""
+        self.observe(value)
+
+    def _taken(self, observed: Mapping[str, object], offered: Sequence[int]) -> str:
+        """The name of the best action on offer, noted as the one that was taken."""
         features, step = self._features, len(self._actions)
         row = self._encoded(observed)
         if row is None or self._policy is None:
-            action = int(chance() * features.actions)
+            action = offered[int(chance() * len(offered))]
         else:
             policy = cast(FeaturePolicy, self._policy)
-            action = int(policy.chosen(min(step, policy.horizon - 1), features.all_x(row[None]))[0])
+            weights = policy.weights[min(step, policy.horizon - 1)]
+            action = offered[int(features.scores(features.all_x(row[None]), weights)[0, offered].argmax())]
         if row is not None and not self._over and step < self._horizon() and len(self._rewards) == step:
             self._seen.append(row)
             self._actions.append(action)
@@ -60,16 +90,19 @@ class ObservedEpisode(Episode):
             return
         if action is not None:
             if action not in self._features.actions_named:
-                self._over = True
-                self.tell("input", "An action was given that the contract does not know; the rest is not reported.")
+                self._ended("An action was given that the contract does not know; the rest is not reported.")
                 return
             self._actions[-1] = self._features.actions_named.index(action)
         self._rewards.append(self._earned(reward))
         self._next = None if next_state is None else self._encoded(next_state)
 
     def lived(self) -> ObservedEpisodes:
-        """The episode so far. A last step of several without a known next state is left out."""
-        steps, seen = len(self._rewards), list(self._seen[: len(self._rewards) + 1])
+        """The episode so far. A last step of several without a known next state is left out; a choice whose reward did not come
+        has `NO_REWARD`."""
+        rewards = list(self._rewards)
+        if self._awaited and len(rewards) < len(self._actions):
+            rewards.append(NO_REWARD)
+        steps, seen = len(rewards), list(self._seen[: len(rewards) + 1])
         if len(seen) == steps and self._next is not None:
             seen.append(self._next)
         if len(seen) == steps and self._horizon() > 1:
@@ -78,7 +111,7 @@ class ObservedEpisode(Episode):
         return ObservedEpisodes(
             observations[:, : steps + 1],
             np.array(self._actions[:steps], dtype=np.int64)[None],
-            np.array(self._rewards[:steps], dtype=np.float64)[None],
+            np.array(rewards[:steps], dtype=np.float64)[None],
         )
 
     def _horizon(self) -> int:
@@ -90,6 +123,13 @@ class ObservedEpisode(Episode):
         try:
             return self._features.encode(observed)
         except (ConfideError, TypeError, AttributeError):
-            self._over = True
-            self.tell("input", "Something was observed that the contract does not describe; the rest is not reported.")
+            self._ended("Something was observed that the contract does not describe; the rest is not reported.")
             return None
+
+    def _windowed(self) -> bool:
+        contract = self._device.contract
+        return contract is not None and contract.window > 0
+
+    def _ended(self, sentence: str) -> None:
+        self._over = True
+        self.tell("input", sentence)

@@ -25,7 +25,8 @@ from confide.service.contract.folder import Folder
 from confide.service.dashboard.story import story_of
 from confide.service.device import Device, MemoryStore, Notice
 from confide.service.device.messages import message
-from confide.service.device.observed import ObservedEpisode
+from confide.service.device.observed import NO_REWARD, ObservedEpisode
+from confide.service.device.transport import Transport
 from tests.refusals import refused
 
 from .services import running
@@ -199,3 +200,64 @@ def test_a_service_is_made_from_a_file_or_a_world(tmp_path: Path, capsys: pytest
     ):
         assert run(["service", "new", str(tmp_path / "no"), "--features", BANDIT, *wrong, *common]) != 0
         assert code in capsys.readouterr().err
+
+
+WINDOW = 3600.0
+
+
+def test_a_choice_is_the_best_of_those_on_offer(tmp_path: Path) -> None:
+    contract, features = founded(tmp_path, window=WINDOW).contract(), world_of(BANDIT).features
+    rng, some = np.random.default_rng(5), features.decode(features.cloud[0])
+    policy = FeaturePolicy(features, rng.standard_normal((1, features.blocks, features.dimension)))
+    scores = features.scores(features.all_x(features.cloud[:1]), policy.weights[0])[0]
+    best, *_, worst = (features.actions_named[at] for at in np.argsort(-scores))
+    assert episode_of(contract, policy).choose(some) == best == policy.act(0, some)
+    assert episode_of(contract, policy).choose(some, [worst]) == worst
+    offered = [name for name in features.actions_named if name != best]
+    episode = episode_of(contract, policy)
+    assert episode.choose(some, offered[::-1]) == features.actions_named[int(np.argsort(-scores)[1])]
+    assert {episode_of(contract).choose(some, offered) for _ in range(60)} == set(offered)
+    assert episode.lived().rewards.tolist() == [[NO_REWARD]]
+    episode.reward(0.75)
+    episode.reward(0.25)
+    assert episode.lived().rewards.tolist() == [[0.75]] and episode.lived().steps == 1
+
+
+def test_what_cannot_be_chosen_is_not_reported(tmp_path: Path) -> None:
+    kept, bare = (founded(tmp_path / name, window=window).contract() for name, window in (("a", WINDOW), ("b", 0.0)))
+    steps = founded(tmp_path / "c", STEPS, window=WINDOW).contract()
+    for contract, actions in ((bare, None), (steps, None), (kept, ["a walk"])):
+        assert contract.described is not None
+        episode = episode_of(contract)
+        chosen = episode.choose(contract.described.decode(contract.described.cloud[0]), actions)
+        assert chosen in (actions or contract.described.actions_named)
+        episode.reward(1.0)
+        assert episode.lived().steps == 0 and len(episode._device.told) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("rewarded", [True, False])
+def test_a_report_leaves_at_the_time_that_was_drawn_whether_a_reward_came_or_not(
+    tmp_path: Path, rewarded: bool
+) -> None:
+    with running(founded(tmp_path, window=WINDOW)) as service:
+        contract, store, now = service.collector.store.contract, MemoryStore(), [1e9]
+        assert contract.described is not None
+        device = Device(Transport(service.url), contract, store=store, background=False, clock=lambda: now[0])
+        assert device.refresh()
+        episode = cast(ObservedEpisode, device.begin())
+        opened = device.memory(store.read())["open"]
+        assert opened is not None and 1e9 <= opened["due"] <= 1e9 + WINDOW
+        episode.choose(contract.described.decode(contract.described.cloud[0]))
+        if rewarded:
+            episode.reward(1.0)
+        now[0] = opened["due"] - 0.001
+        device.flush()
+        memory = device.memory(store.read())
+        assert memory["open"] == opened and memory.get("letter") is None and "answer" not in memory
+        now[0] = opened["due"]
+        assert device.flush()
+        memory = device.memory(store.read())
+        assert memory["open"] is None and memory["letter"] is None and memory["answer"] == 201
+        episode.reward(1.0)  # too late: nothing is sent again
+        assert device.flush() and device.memory(store.read())["answer"] == 201
