@@ -4,7 +4,7 @@ S = A = H = 2, Dirichlet(0.1) transitions, rewards 0 or 1, K = 10^8 people, 20 r
 Gaussian and bounded noise. A new policy at every 5 % of growth; `--schedule every` gives the paper's own schedule. The paper
 draws one world and does not say which: here every run has a world of its own, drawn by the same law (`instances`).
 Learners are as printed (bonus scale 1), and so is noise: bounded noise with C = 1, and beside it with the least radius that
-keeps its promise; Gaussian noise in both of its printings.
+keeps its guarantee; Gaussian noise in both of its printings.
 """
 
 from __future__ import annotations
@@ -119,16 +119,16 @@ _UCBVI = (_ucbvi(PRINTED), _tuned(AT_BEST), reference_of(_ours(1.0)))
 
 
 def _said_reference(facts: Facts, private: list[str]) -> str:
-    """What is lost without privacy, by whom, and how many times that the named sides lose."""
+    """Regret without privacy, of which learner, and how many times that the named sides have."""
     finals, best = facts.finals(AT_BEST), facts.at(REFERENCE)
     costs = ", ".join(f"{number(facts.at(label) / best)} times for {label}" for label in private)
     return (
-        f"Without privacy confide with default settings loses {number(best)} in the mean and "
-        f"{number(facts.median(REFERENCE))} in half of the worlds: that is what the cost of privacy is measured against "
-        f"({costs}). UCB-VI without privacy loses "
+        f"Without privacy confide with default settings has a mean regret of {number(best)} and a "
+        f"median of {number(facts.median(REFERENCE))}: that is what the cost of privacy is measured against "
+        f"({costs}). UCB-VI without privacy has a mean regret of "
         f"{number(facts.at(PRINTED))} as printed, since its printed bonus explores longer than it must, and "
         f"{number(facts.at(AT_BEST))} with a tuned bonus, {finals.max() / finals.sum():.0%} of it in one of {len(finals)} worlds, "
-        f"where regret still grows; in half of the worlds {number(facts.median(AT_BEST))}."
+        f"where regret still grows; its median is {number(facts.median(AT_BEST))}."
     )
 
 
@@ -157,25 +157,25 @@ def _said_order(facts: Facts, epsilon: float) -> str:
 
 
 def _said_bounded(facts: Facts, epsilon: float) -> str:
-    """What bounded noise costs once it keeps its promise, where its printed radius keeps none."""
+    """What bounded noise costs once it keeps its guarantee, where its printed radius keeps none."""
     if _obi("bounded", epsilon).promise() != str(NoPrivacy()):
         return ""
     made, others = "bounded made sound", ["laplace", "gaussian as stated", "randomised-response"]
     order = [name for name in _ordered(facts, epsilon) if name in (made, *others)]
     place = facts.claim(
-        order[-1] == made, "and made sound it is the last of the four: what put it first is that it promises nothing."
+        order[-1] == made, "and made sound it is the last of the four: it came first because it guarantees nothing."
     )
     return (
-        " Bounded noise as printed keeps no promise there: one person changes counts by more than twice its radius, so that some "
-        f"two people are told apart for sure, {place}"
+        " Bounded noise as printed has no guarantee there: one person changes counts by more than twice its radius, so that some "
+        f"two people are distinguished with certainty, {place}"
     )
 
 
 UNSOUND = (
     "Bounded noise with C = 1, and Gaussian noise as in the proof where epsilon is large, do not keep what "
     "they claim: the table "
-    "says what they keep. (The radius of bounded noise is read as its widths print it, with the epsilon of the promise; "
-    "one proposition of the paper claims only 3H times that epsilon for it, and a page of verdicts judges both.)"
+    "says what they keep. (The radius of bounded noise is read as its widths print it, with the epsilon of the guarantee; "
+    "one proposition of the paper claims only 3H times that epsilon for it, and docs/verdicts.md judges both.)"
 )
 
 
@@ -197,9 +197,9 @@ def _said_tuned(facts: Facts, epsilon: float) -> str:
     """Both sides tuned, or without anything to tune, at the same true guarantee."""
     tuned, ours = f"LDP-OBI, laplace, tuned, {epsilon:g}", f"ours, {epsilon:g}"
     return (
-        f"At the same true epsilon of {epsilon:g} LDP-OBI with Laplace noise and a tuned bonus has {number(facts.at(tuned))} in "
-        f"the mean and {number(facts.median(tuned))} in half of the worlds, stuck in {InstanceRegret.stuck(facts.of(tuned))}; "
-        f"ours, which has nothing to tune, {number(facts.at(ours))} and {number(facts.median(ours))}."
+        f"At the same true epsilon of {epsilon:g} LDP-OBI with Laplace noise and a tuned bonus has a mean "
+        f"regret of {number(facts.at(tuned))} and a median of {number(facts.median(tuned))}, stuck in {InstanceRegret.stuck(facts.of(tuned))}; "
+        f"confide with default settings {number(facts.at(ours))} and {number(facts.median(ours))}."
     )
 
 
@@ -392,9 +392,8 @@ def _seen_1(facts: Facts) -> str:
 def _seen_7(facts: Facts) -> str:
     stuck = InstanceRegret.stuck
     regrets = "; ".join(
-        f"at epsilon {epsilon:g} {number(facts.at(f'LDP-PSRL, {epsilon:g}'))} in the mean, "
-        f"{number(facts.median(f'LDP-PSRL, {epsilon:g}'))} "
-        f"in half of the worlds, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}"
+        f"at epsilon {epsilon:g} the mean is {number(facts.at(f'LDP-PSRL, {epsilon:g}'))}, the median "
+        f"{number(facts.median(f'LDP-PSRL, {epsilon:g}'))}, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}"
         for epsilon in EPSILONS
     )
     prior = "LDP-PSRL, 20, prior 1"

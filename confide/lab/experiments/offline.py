@@ -199,7 +199,7 @@ def seen_clinic(facts: Facts) -> str:
     }
     return " ".join(
         [
-            f"With 100 people ours is worth {gains[0]:.2g} and {gains[1]:.2g} more than DP-APVI at rho 0.05 and 0.5,",
+            f"With 100 people the value of ours exceeds that of DP-APVI by {gains[0]:.2g} and {gains[1]:.2g} at rho 0.05 and 0.5,",
             facts.claim(min(gains) > 0, "because it keeps to current practice where it knows nothing."),
             f"With 3,000 people at rho 0.5 the difference is {gap[3000]:+.2g}, with 10,000 it is {gap[10_000]:+.2g};",
             facts.claim(level, "from 30,000 people on the two are level, and as good as no privacy."),
@@ -222,9 +222,9 @@ def seen_icu(facts: Facts) -> str:
         [
             facts.claim(
                 all(best - float(result.mean[-1]) < 0.01 for result in facts.results),
-                "Every promise leads to the best policy in the end.",
+                "Under every guarantee the policy becomes optimal in the end.",
             ),
-            f"At rho 0.5 with a public table of possible transitions a policy is worth {values} after {after} "
+            f"At rho 0.5 with a public table of possible transitions the value of the policy is {values} after {after} "
             f"patients, without that table {other}.",
             "At 10^4 patients counts are all noise, and the policy is near the clinicians' own.",
         ]
@@ -299,7 +299,7 @@ class Bound:
     failure: float = 0.05
 
     def promise(self) -> str:
-        """Empty: a bound promises nothing about people."""
+        """Empty: a bound gives no guarantee to people."""
         return ""
 
     def compute(self, scale: str, seeds: int) -> PartResult:
@@ -479,7 +479,7 @@ def _clinic() -> Experiment:
     return Experiment(
         "ours/offline-clinic",
         "A small clinic: DP-APVI as published, and ours",
-        "What does privacy cost an analyst with logged episodes? Six states, three treatments, eight visits, told per "
+        "What does privacy cost an analyst with logged episodes? Six states, three treatments, eight visits; counts per "
         "step.",
         seen_clinic,
         "100 to 100,000 people, 5 seeds",

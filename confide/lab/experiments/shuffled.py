@@ -4,9 +4,9 @@ Table 1 of Garcelon, Perchet, Pike-Burke and Pirotta (2021), *Bridging the Gap b
 RL*: what it is about, with guarantees that are true. As printed it stands in docs/explanations/shuffling.md.
 
 The table interpolates by its burn-in. The true way to interpolate is the batch: the noise of a device that keeps a local
-epsilon suffices once enough people are summed. `BATCHES` says how many that are; larger batches promise more, so none is
-smaller than `LEAST`. The ends are learners under joint privacy, and under local privacy with the epsilon of the sums, both as
-they come.
+epsilon suffices once enough people are summed. `BATCHES` says how many that are; larger batches guarantee more, so none is
+smaller than `LEAST`. The ends are learners under joint privacy, and under local privacy with the epsilon of the sums, both
+with default settings.
 """
 
 from __future__ import annotations
@@ -335,7 +335,7 @@ def seen_table(facts: Facts) -> str:
             ),
             "The joint learner stays ahead, because a curator re-uses its noise, and every batch has fresh "
             "noise. Beyond the "
-            "lowest point more local epsilon only means larger batches, in which everyone waits.",
+            "lowest point more local epsilon only means larger batches, and so later policies.",
         ]
     )
 
@@ -362,8 +362,8 @@ def seen_theorem(facts: Facts) -> str:
                 bool((least > alone).all()),
                 f"With confidence 0.999 every epsilon below {least.min():.2g} is refuted there at delta 1e-6.",
             ),
-            "Releases before and after a person differ by that person's report alone, so shuffling hides "
-            "nothing there.",
+            "Releases before and after a person differ by that person's report alone, so shuffling adds "
+            "no privacy there.",
             *(
                 [f"At {', '.join(silent)} people the hypothesis of Proposition 5 fails, and it claims nothing."]
                 if silent
@@ -372,7 +372,7 @@ def seen_theorem(facts: Facts) -> str:
             facts.claim(
                 min(printed.values()) > ratio.max(),
                 "Where it does claim something, the number that is printed, epsilon_c of Proposition 5, is not refuted at "
-                f"these sizes, because it says nothing: it is {number(printed[first])} at {first} people and "
+                f"these sizes, because it is vacuous: it is {number(printed[first])} at {first} people and "
                 f"{number(printed[last])} at {last}; below the log-ratio of this event it falls at about {beyond:.0e} people.",
             ),
             "What holds is the devices' own local guarantee.",
@@ -386,7 +386,7 @@ def seen_repair(facts: Facts) -> str:
     batches, both = "disjoint batches, printed planner", "disjoint batches, our planner"
     return " ".join(
         [
-            "As printed the algorithm keeps no more than its local guarantee; disjoint batches keep both promises.",
+            "As printed the algorithm keeps no more than its local guarantee; disjoint batches keep both guarantees.",
             f"Regret is another matter: with the printed planner it is {number(facts.at(printed))} by the "
             "printed protocol and "
             f"{number(facts.at(batches))} in disjoint batches; with ours {number(facts.at(planner))} and "

@@ -68,3 +68,14 @@ def test_one_sided_pages_unequal_guarantees_and_edges_stop_the_build() -> None:
     name = "DP-PEVI, rho 1"
     edge = replace(tuning[name], losses=tuple(range(len(tuning[name].losses))))
     assert faults(page, results, {**tuning, name: edge}) == {UNRECORDED}
+
+
+def test_figures_1a_and_1b_of_the_offline_paper_show_the_same_numbers_for_the_same_side() -> None:
+    first, second = (
+        {result.label: result for result in read_data(folder_of(PAGES, f"offline/figure-1{letter}", PAPER))}
+        for letter in "ab"
+    )
+    shared = first.keys() & second.keys()
+    assert {"ours, rho 10", "DP-VAPVI, rho 10", "VAPVI"} <= shared
+    for label in shared:
+        assert (first[label].rows == second[label].rows).all(), label
