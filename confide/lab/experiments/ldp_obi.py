@@ -199,7 +199,8 @@ def _said_tuned(facts: Facts, epsilon: float) -> str:
     return (
         f"At the same true epsilon of {epsilon:g} LDP-OBI with Laplace noise and a tuned bonus has a mean "
         f"regret of {number(facts.at(tuned))} and a median of {number(facts.median(tuned))}, stuck in "
-        f"{InstanceRegret.stuck(facts.of(tuned))}; confide with default settings {number(facts.at(ours))} and {number(facts.median(ours))}."
+        f"{InstanceRegret.stuck(facts.of(tuned))}; confide with default settings "
+        f"{number(facts.at(ours))} and {number(facts.median(ours))}."
     )
 
 
