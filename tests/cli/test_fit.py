@@ -72,6 +72,7 @@ def test_json_is_one_object(log: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "ended",
         "judged",
         "alarms",
+        "groups",
         "power",
     }
     assert set(document) == worth | {"users", "certificate"}

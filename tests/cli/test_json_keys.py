@@ -86,6 +86,7 @@ def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:
         "ended",
         "judged",
         "alarms",
+        "groups",
         "needed_to_be_sure",
     ]
 

@@ -90,6 +90,7 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
         "ended",
         "judged",
         "alarms",
+        "groups",
         "users",
         "certificate",
     }

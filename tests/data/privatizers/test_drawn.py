@@ -228,5 +228,5 @@ def test_real_people_are_not_drawn() -> None:
     by = local("laplace")
     totals = np.zeros((1, by.question.width))
     for source in (SecureNoise(), None, 7):
-        with pytest.raises(UnsafeNoise, match="Only simulated people"):
+        with pytest.raises(UnsafeNoise, match="Only simulated users"):
             drawn(by, totals, np.array([9]), source)

@@ -139,7 +139,7 @@ def test_questions_are_answered_as_priced_or_not_at_all():
     step, kind = asked.questions[2]
     assert kind == VALUE
     wide = GramQuestion(asked, step, kind, Critic(np.ones((1, SIZE)), np.zeros((1, SIZE, SIZE)), 0.0, 0.0, 0.0, 99.0))
-    with pytest.raises(PrivacyError, match="nothing was answered"):
+    with pytest.raises(PrivacyError, match="nothing was released"):
         book.close(wide)
     for number in range(2, len(asked.questions)):
         book.close(question(asked, number))

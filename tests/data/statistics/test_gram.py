@@ -163,7 +163,7 @@ def test_refusals():
         GramForm(LinearFeatures.declared(np.random.default_rng(0).normal(size=(3, 3, 2))), 2, centred=True)
     asked, rng = form(), np.random.default_rng(0)
     for top in (1.5, -0.1):
-        with pytest.raises(PrivacyError, match="nothing was answered"):
+        with pytest.raises(PrivacyError, match="nothing was released"):
             GramQuestion(asked, 1, VALUE, critic(rng, top)).checked()
     with pytest.raises(PrivacyError, match="overflow"):
         GramQuestion(asked, 1, VALUE, replace(critic(rng), weights=np.full((1, SIZE), 1e50))).checked()

@@ -102,7 +102,7 @@ def test_five_statistics_a_step_are_asked_in_turn_and_then_no_more():
     _, steps, _, _ = log()
     done = answered(learner, steps)
     assert done.done and done.recommendation.probabilities.shape == (HORIZON, 2, 100)
-    with pytest.raises(InvalidInput, match="Every question"):
+    with pytest.raises(InvalidInput, match="Every statistic"):
         learner.ask(done)
 
 

@@ -182,7 +182,7 @@ def asked_design(spec: Spec, epsilon: float, mechanism: str = "asked-k-ary", peo
 @pytest.mark.parametrize("mechanism", ["asked-k-ary", "asked-unary", "asked-subset"])
 def test_reports_go_to_the_book_and_come_back_as_counts(mechanism: str) -> None:
     design = asked_design(Spec(2, 1, 2), 1.0, mechanism)
-    assert design.guarantee.epsilon == 1.0 and "asked about one pair" in str(design.certificate("opendp"))
+    assert design.guarantee.epsilon == 1.0 and "reports about one pair" in str(design.certificate("opendp"))
     again = Design.from_bytes(design.to_bytes())
     assert again.digest == design.digest
     question = AskedQuestion(design.question.counts, np.array([0, 1]))

@@ -142,5 +142,5 @@ def test_the_same_counts_told_in_other_ways_have_other_fingerprints_and_are_read
             one.member_for(CountQuestion(Spec(2, 1, 4)))
     with refused("kind-unknown"):
         read("riddles", counts.to_bytes())
-    with pytest.raises(FormatError, match="not a question"):
+    with pytest.raises(FormatError, match="not a statistic"):
         read("bits", b"x")

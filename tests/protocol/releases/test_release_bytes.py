@@ -101,7 +101,7 @@ def edited(**changes: Any) -> bytes:
         ({"radius": [float("nan")] * 5}, "radius must be"),
         ({"promise": ["central", -1.0, 0.0, None, "u", "replace-one"]}, "epsilon must be"),
         ({"promise": ["nobody", None, 0.0, 1.0, "u", "replace-one"]}, "trust"),
-        ({"question": b"x"}, "not a question"),
+        ({"question": b"x"}, "not a statistic"),
         ({"noise": [0.0, 0.0]}, "not a release"),
         ({"noise": [float("nan")] * 4}, "noise must be"),
         ({"noise": None}, "not a release"),
