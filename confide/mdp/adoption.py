@@ -53,9 +53,6 @@ BY_STATE, BY_STEP, BY_PREVIOUS = 0, 1, 2
 
 SIGNS = 5
 
-MOST_GROUPS = 20
-"""Public groups of people, at most."""
-
 
 class Adoption(NamedTuple):
     """Public: alpha; kept (H, S) and taken (H, S, A) of the policy; practice (C, S, A), by which b is told where it is not logged,

@@ -18,6 +18,9 @@ STATIONARY = "stationary"
 PER_STEP = "per-step"
 """A law of its own for every step."""
 
+MOST_GROUPS = 20
+"""Public groups of users, at most."""
+
 
 @dataclass(frozen=True)
 class Spec:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import InvalidInput
-from ...mdp.adoption import MOST_GROUPS
+from ...mdp.model import MOST_GROUPS
 from ...validation import Json
 from .labels import Labelled
 

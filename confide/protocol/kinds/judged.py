@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import ConfideError, FormatError
 from ...mdp import Spec
-from ...mdp.adoption import MOST_GROUPS
+from ...mdp.model import MOST_GROUPS
 from ...privacy import Sensitivity
 from .kind import Kind, by_trust, register
 from .question import DIGEST_BYTES, AboutEpisodes, Member, Pooled, Range, only
