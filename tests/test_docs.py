@@ -6,6 +6,8 @@ import inspect
 import itertools
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,13 @@ def test_python_in_the_readme_runs(tmp_path, monkeypatch, capsys):
         small = block.replace("50_000", "500").replace("seeds=10", "seeds=2")
         exec(compile(small, "README.md", "exec"), {})
     assert (tmp_path / "one.png").stat().st_size and (tmp_path / "policy" / "report.html").stat().st_size
+
+
+def test_a_world_of_ones_own_runs():
+    """In a process of its own, since the world is registered for good."""
+    (program,) = blocks(ROOT / "docs" / "how-to" / "simulate.md", "python")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert len(done.stdout.strip("[]\n").split()) == 2  # the regret of two seeds
 
 
 def commands() -> list[list[str]]:

@@ -278,7 +278,9 @@ def _show_check(checked: Check, as_json: bool) -> int:
         click.echo(f"judges     {checked.judge:.0%} of them, who are not counted")
     if checked.needed is not None:
         enough = "" if checked.users >= checked.needed else ", so most of the policy will recommend no change"
-        click.echo(f"needed     {checked.needed:,.0f} {unit} until the average pair exceeds the noise{enough}")
+        click.echo(
+            f"needed     {checked.needed:,.0f} {unit} until the average pair exceeds the noise; a sure gain takes more{enough}"
+        )
     for problem in checked.problems:
         click.echo(f"wrong      {in_fit_file(problem.sentence, click.get_current_context().params.get('data', ()))}")
     click.echo("This fit would be refused." if checked.problems else "This fit would go ahead. Nothing was spent.")

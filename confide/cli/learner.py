@@ -132,7 +132,8 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
     if gain is not None and practice is not None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
         better = findings.get("recommended", gain["sure"])
-        verdict = "better than current practice" if better else "no change recommended: not surely better"
+        doubt = "not surely better" if not gain["sure"] else "a check below does not support it"
+        verdict = "better than current practice" if better else f"no change recommended: {doubt}"
         click.echo(f"{verdict}: {more} {each(unit)}, from {low} to {high} ({findings['confidence']:.0%} interval)")
         click.echo(
             f"value {plain_number(findings['value'])} {each(unit)}; current practice {plain_number(practice['value'])}"

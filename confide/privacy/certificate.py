@@ -25,6 +25,8 @@ from .loss import compose
 SCHEMA = "confide.certificate/1"
 NOISES = ("plain", "compiled", "opendp", "replayable", "none")
 CALIBRATIONS = ("paper", "sound", "tight", "none")
+GAUSSIANS = ("gaussian", "discrete-gaussian")
+"""Mechanisms whose rho follows from what a certificate says of them."""
 _KEYS = {
     "schema",
     "guarantees",
@@ -144,12 +146,28 @@ class Certificate:
         try:
             certificate = cls._parse(data)
             certificate.rows()  # what cannot be printed is not vouched for either
+            certificate._check_mechanisms()
             return certificate
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise FormatError(
                 "certificate-invalid", f"{source} is not a certificate this version can vouch for: {reason}."
             ) from error
+
+    def _check_mechanisms(self) -> None:
+        """Refuse a guarantee of rho that Gaussian noise of the stated mechanisms does not keep, each taken alone.
+
+        n uses of a Gaussian of deviation sigma on a statistic of l2 sensitivity d have rho = n d^2 / (2 sigma^2), on a grid
+        too. Whose
+        data two mechanisms share is not written in a certificate, so that their sum is not compared.
+        """
+        rho = self.guarantee.rho
+        for row in self.mechanisms if rho is not None else ():
+            if row.get("name") in GAUSSIANS:
+                size = validation.number("l2", validation.table("sensitivity", row["sensitivity"])["l2"])
+                sigma, times = (validation.number(name, row[name]) for name in ("sigma", "times"))
+                if rho is not None and times * (size / sigma) ** 2 / 2 > rho * (1 + 1e-6):
+                    raise ValueError("a mechanism in it gives away more than its guarantee states")
 
     @classmethod
     def _parse(cls, data: Json) -> Certificate:

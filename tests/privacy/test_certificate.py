@@ -200,6 +200,24 @@ def test_a_conversion_that_contradicts_its_rho_is_refused(key: str, value: float
         Certificate.from_json(data)
 
 
+@pytest.mark.parametrize(
+    ("part", "key", "factor"), [(None, "sigma", 0.9), ("sensitivity", "l2", 1.1), (None, "times", 2)]
+)
+def test_a_mechanism_that_gives_away_more_than_the_guarantee_is_refused(
+    part: str | None, key: str, factor: float
+) -> None:
+    """And one that gives away less is read: another may have the rest."""
+    for change, fine in ((factor, False), (1 / factor, True)):
+        data = copy.deepcopy(CERTIFICATES["rho"].as_json())
+        (row,) = data["mechanisms"]
+        (row if part is None else row[part])[key] *= change
+        if fine:
+            Certificate.from_json(data)
+        else:
+            with refused("certificate-invalid", match="gives away more"):
+                Certificate.from_json(data)
+
+
 @pytest.mark.parametrize("factor", [0.9, 0.999, 1.001, 1.1])
 def test_a_converted_epsilon_that_was_edited_is_refused(factor: float) -> None:
     """It follows from rho and delta; only the last digits may be another version's."""

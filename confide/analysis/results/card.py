@@ -73,7 +73,9 @@ def card_page(fit: Fit) -> str:
     answer = "not estimated"
     if gain is not None:
         span = f"{written(gain['low'], sign=True)} to {written(gain['high'], sign=True)}"
-        better = "surely better than current practice" if gain["sure"] else "not surely better than current practice"
+        recommended = worth.get("recommended")
+        sure = gain["sure"] if recommended is None else recommended
+        better = "surely better than current practice" if sure else "not surely better than current practice"
         answer = f"{better}: {written(gain['value'], sign=True)} ({span}){power_said(fit.findings, unit, '; ')}"
     rows = [
         ("Purpose", values["purpose"] or "not said"),

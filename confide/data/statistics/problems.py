@@ -62,10 +62,14 @@ _ALWAYS: dict[int, RowRule] = {
         "row-without-person", "Every row must name its person and episode.", "Fill them in or drop these rows."
     ),
     tally.NOT_A_NUMBER: RowRule(
-        "row-reward-missing", "Every row must tell its reward, a number; none may be missing.", "Fill them in."
+        "row-reward-missing",
+        "Every row must tell its reward, a number; none may be missing.",
+        "Fill them in, as docs/how-to/missing-values.md shows.",
     ),
     tally.NO_ACTION: RowRule(
-        "row-action-missing", "Every row must tell its action; none may be missing.", "Fill them in."
+        "row-action-missing",
+        "Every row must tell its action; none may be missing.",
+        "Fill them in, as docs/how-to/missing-values.md shows.",
     ),
     tally.CHAIN: RowRule(
         "row-not-following",

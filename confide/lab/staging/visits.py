@@ -21,7 +21,7 @@ import numpy as np
 
 from ... import validation
 from ...errors import InvalidInput, PrivacyError
-from ...mdp import Model
+from ...mdp import Model, Spec
 from ...service.contract.contract import Contract
 from ...service.contract.encoding import from_base64
 from ...service.contract.letters import MEDIA_TYPE
@@ -106,7 +106,8 @@ class Visitors:
         world = environments.make(environment, spec.horizon, spec.dynamics)
         if self.contract.described is None and (world.model is None or world.spec != spec):
             raise InvalidInput(
-                "visit-world-sizes", f"The world must be a known one of {spec}. {environment} is of {world.spec}."
+                "visit-world-sizes",
+                f"The world must be a known one of {_sizes(spec)}. {environment} has {_sizes(world.spec)}.",
             )
         self._model, self._observed = world.model, world.world
         if self.contract.described is not None and (
@@ -218,6 +219,10 @@ class _Clock:
 
     def __call__(self) -> float:
         return time.time() + self.ahead
+
+
+def _sizes(spec: Spec) -> str:
+    return f"{spec.states} states, {spec.actions} actions and {spec.horizon} steps ({spec.dynamics})"
 
 
 def walk(model: Model, episode: Episode, rng: np.random.Generator) -> None:
