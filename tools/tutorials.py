@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), ROOT / "docs" / "service" / "web.md"]
+"""The tutorials, one for each kind of user, and the page for web developers."""
 
 BLOCK = re.compile(r"^```(python|sh|toml)\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE)
 DAY, DIGEST = re.compile(r"\b20\d\d-\d\d-\d\d\b"), re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12}$", flags=re.MULTILINE)

@@ -429,7 +429,7 @@ def test_the_tutorials_page_works_on_another_origin(tmp_path: Path, fresh: Brows
     when = Schedule.batches(100, 5)  # by default the first report ends a round
     folder = make_service(tmp_path / "tea", Spec(3, 2, HORIZON), Local(2.0), 100, labels=labels, schedule=when)
     match = re.search(
-        r"```html\n(.*?)```", (ROOT / "docs" / "tutorials" / "web.md").read_text(encoding="utf-8"), re.DOTALL
+        r"```html\n(.*?)```", (ROOT / "docs" / "service" / "web.md").read_text(encoding="utf-8"), re.DOTALL
     )
     assert match
     with running(folder) as service:
