@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from confide.data.privatizers import respond
-from confide.data.trajectories import Trajectory, episode_bytes
+from confide.data.trajectories import Trajectory, trajectory
 from confide.mdp import Spec
 from confide.mechanisms.noise import SecureNoise
 from confide.privacy import Guarantee, Schedule
@@ -35,7 +35,7 @@ def main() -> None:
             reports = [one[0].report if isinstance(one, tuple) else one for one in sent]
             lengths.append({len(report.to_bytes(design)) for report in reports})
         print(f"to a {receiver}: who stays sends {lengths[0]} bytes, who roams {lengths[1]}")
-    handed = [{len(episode_bytes.to_bytes(person, SPEC))} for person in (STAYS, ROAMS)]
+    handed = [{len(trajectory.to_bytes(person, SPEC))} for person in (STAYS, ROAMS)]
     print(f"to a curator: who stays sends {handed[0]} bytes, who roams {handed[1]}")
 
 

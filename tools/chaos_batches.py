@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from confide.data.trajectories import Trajectory, episode_bytes
+from confide.data.trajectories import Trajectory, trajectory
 from confide.lab.staging.processes import Process
 from confide.mdp import Spec
 from confide.privacy import Guarantee, Schedule
@@ -81,7 +81,7 @@ def message(contract: Contract, cell: int) -> bytes:
     state, rest = divmod(cell, SPEC.actions * SPEC.states)
     action, after = divmod(rest, SPEC.states)
     if contract.design.trust == JOINT:
-        return episode_bytes.to_bytes(Trajectory.checked(SPEC, [state, after], [action], [0.0]), SPEC)
+        return trajectory.to_bytes(Trajectory.checked(SPEC, [state, after], [action], [0.0]), SPEC)
     cells = np.zeros(contract.design.question.width, dtype=np.int64)
     cells[cell] = 1
     return Report(contract.design.digest, contract.design.question.digest, cells).to_bytes(contract.design)

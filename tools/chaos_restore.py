@@ -134,11 +134,11 @@ def _restored(path: Path, what: str) -> bool:
 
 def _message(contract: Any, lived: Trajectory) -> bytes:
     from confide.data.privatizers import respond
-    from confide.data.trajectories import episode_bytes
+    from confide.data.trajectories import trajectory
 
     made = respond(contract.design, None, lived)
     if contract.design.trust == JOINT:
-        return episode_bytes.to_bytes(made, SPEC)
+        return trajectory.to_bytes(made, SPEC)
     return bytes(made[0].report.to_bytes(contract.design))
 
 

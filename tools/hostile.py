@@ -35,9 +35,9 @@ from confide.protocol.kinds.question import asked_by
 from confide.protocol.releases import Sum
 from confide.protocol.releases.report import Report, limits
 from confide.service.collector.alarms import DOUBTS, FALSE_ALARMS
+from confide.service.collector.app import Intake
 from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.founding import make_service
-from confide.service.collector.intake import Intake
 from confide.service.collector.sources import IntermediaryClient, RoundData
 from confide.service.collector.store import FORGED, Arrival, CollectorStore, Group
 from confide.service.contract.blind_rsa import PrivateKey

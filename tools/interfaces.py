@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from confide import cli
-from confide.service.collector import openapi as collector
-from confide.service.intermediary import openapi as intermediary
+from confide.service.http import openapi
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -47,10 +46,10 @@ def commands() -> str:
 def http() -> str:
     """Every address of a collector, a shuffler and a curator, from their OpenAPI documents."""
     documents = {
-        "A collector": collector.document(1, tokens=True),
-        "A collector with a shuffler or curator": collector.document(None, tokens=True),
-        "A shuffler": intermediary.document("shuffler", 1, tokens=True),
-        "A curator": intermediary.document("curator", 1, tokens=True),
+        "A collector": openapi.collector_document(1, tokens=True),
+        "A collector with a shuffler or curator": openapi.collector_document(None, tokens=True),
+        "A shuffler": openapi.intermediary_document("shuffler", 1, tokens=True),
+        "A curator": openapi.intermediary_document("curator", 1, tokens=True),
     }
     lines = [
         "# HTTP",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .planted import Mutant
 
-TABLE = "protocol/design_bytes.py"
+TABLE = "protocol/design.py"
 CONSULTED = "design = require_accepted(_built(parts)).verified()"
 NOT_CONSULTED = "design = _built(parts).verified()"
 CONTRACTS, PRICED, LENGTHS = (
@@ -111,7 +111,7 @@ MUTANTS = (
     ),
     Mutant(
         "an episode is handed to a curator as long as it was",
-        "data/trajectories/episode_bytes.py",
+        "data/trajectories/trajectory.py",
         "return head + states.tobytes() + actions.tobytes() + rewards.tobytes()",
         "steps = episode.steps\n"
         "    return head + states[: steps + 1].tobytes() + actions[:steps].tobytes() + rewards[:steps].tobytes()",

@@ -45,7 +45,7 @@ MUTANTS = (
     ),
     Mutant(
         "a server that cannot count says that it is ready",
-        "service/http/readiness.py",
+        "service/http/application.py",
         "        if not self._worked:\n",
         "        if False:\n",
         ("tests/service/collector/test_frozen.py::test_ready_means_that_a_commit_goes_through",),

@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "rows are ordered by the letters of texts",
-        "data/trajectories/text_order.py",
+        "data/trajectories/sorting.py",
         "if self.numbered else column",
         "if self.column is None else column",
         (f"{ORDER}::test_texts_are_ordered_by_their_number_and_not_by_their_letters",),
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "of texts that order rows only the first has a form",
-        "data/trajectories/text_order.py",
+        "data/trajectories/sorting.py",
         "        if not kept:\n",
         "        if kept is None:\n",
         (f"{ORDER}::test_texts_whose_order_is_not_plain_are_refused",),

@@ -29,7 +29,7 @@ MUTANTS = (
     ),
     Mutant(
         "returns are priced for their range and not clipped to it",
-        "data/statistics/returns.py",
+        "data/statistics/tabular.py",
         "    shares = np.clip((earned - question.low) / (question.high - question.low), 0.0, 1.0)\n",
         "    shares = (earned - question.low) / (question.high - question.low)\n",
         (f"{RETURNS}::test_no_replaced_episode_moves_the_sums_by_more_than_is_charged",),

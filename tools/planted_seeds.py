@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         "seeds of other choices are taken for this run's",
-        "lab/simulation/kept.py",
+        "lab/studies/seeds.py",
         'choices = {**named, "seeds": None}',
         'choices = {"seeds": None}',
         (KEPT,),

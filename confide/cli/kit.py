@@ -17,7 +17,7 @@ from ..service.contract.contract import Contract
 from ..service.contract.files import write_whole
 from ..service.contract.folder import Folder
 from ..service.contract.heads import SignedHead
-from ..service.http import backups, databases
+from ..service.http import databases
 from ..service.http.serving import exclusive_lock
 from ..service.intermediary import schema as intermediary_schema
 from ..service.intermediary.folder import RoleFolder, key_file
@@ -49,7 +49,7 @@ def backup(folder: Folder, target: Path, database: str | None = None) -> dict[st
             for name in ("collector.db", *(f"{role}.db" for role in ROLES)):
                 if (folder.path / name).is_file():
                     (place / name).unlink(missing_ok=True)
-                    backups.copy_file(folder.path / name, place / name)
+                    databases.copy_file(folder.path / name, place / name)
             if _agree(Folder(place), contract):
                 break
         else:
@@ -61,7 +61,7 @@ def backup(folder: Folder, target: Path, database: str | None = None) -> dict[st
             copied = f"{databases.SQLITE}{(place / DATABASE).resolve()}"
             source, to = databases.connect(database), databases.connect(copied)
             try:
-                backups.copy_tables(source, to, TABLES)
+                databases.copy_tables(source, to, TABLES)
             finally:
                 source.dispose()
                 to.dispose()
@@ -80,7 +80,7 @@ def _copy_issuer(source: Path, target: Path) -> bool:
     with _appearing(target) as place:
         for path in source.iterdir():
             if path.name == ISSUER_DATABASE:
-                backups.copy_file(path, place / path.name)
+                databases.copy_file(path, place / path.name)
             elif path.is_file() and not path.name.startswith((ISSUER_DATABASE, "lock")):
                 write_whole(place / path.name, path.read_bytes())
     return True
@@ -163,7 +163,7 @@ def restore(copy: Folder, folder: Folder, database: str | None = None, seen: str
         if database is not None:
             before, after = databases.connect(source or ""), databases.connect(database)
             try:
-                backups.copy_tables(before, after, TABLES)
+                databases.copy_tables(before, after, TABLES)
             finally:
                 before.dispose()
                 after.dispose()

@@ -125,9 +125,9 @@ class SecureNoise:
         from .plain import rational
 
         if rational(law, scale) is None:
-            from . import wide
+            from . import plain
 
-            return wide.draw(self._words, cells, law, scale).reshape(dimensions)
+            return plain.drawn_at_any_scale(self._words, cells, law, scale).reshape(dimensions)
         if cells <= PLAIN_CELLS:
             from . import plain
 

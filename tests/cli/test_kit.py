@@ -20,8 +20,8 @@ from confide.privacy import Local, Schedule
 from confide.service.contract.folder import Folder
 from confide.service.contract.letters import MEDIA_TYPE
 from confide.service.http.serving import exclusive_lock
+from confide.service.issuer.app import IssuedStore
 from confide.service.issuer.folder import IssuerFolder
-from confide.service.issuer.store import IssuedStore
 from tests.service.collector.services import Service, folder_of, running
 from tests.service.contract.example import contract, design, letter
 from tools.postgres import new_database, server

@@ -13,7 +13,7 @@ import pytest
 
 from confide.data.statistics.answers import category, first_visit
 from confide.data.statistics.tabular import count, counted_steps
-from confide.data.trajectories import episode_bytes
+from confide.data.trajectories import trajectory
 from confide.data.trajectories.trajectory import Trajectory
 from confide.errors import ConfideError
 from confide.mdp import Spec
@@ -381,7 +381,7 @@ def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
         lived, _ = walk(asked, rng, steps)
         if asked.last == "end" and steps % 2:  # the state after the last step may be unknown
             lived = Trajectory(lived.states[:-1], lived.actions, lived.rewards)
-        body = parcel(ticket, episode_bytes.to_bytes(lived, spec)).hex() if whole else None
+        body = parcel(ticket, trajectory.to_bytes(lived, spec)).hex() if whole else None
         fields = dict(zip(("batch", "round"), (Ticket.from_bytes(ticket).batch, steps + 1), strict=True))
         results.append({"ticket": ticket.hex(), **fields, **_lived(lived), "bytes": body})
     good = bytes.fromhex(results[0]["ticket"])

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest, chi2, chi2_contingency, kstest, laplace, norm
 
 from confide.errors import InvalidInput
-from confide.mechanisms import plain, sampler, wide
+from confide.mechanisms import plain, sampler
 from confide.mechanisms.noise import (
     LARGEST_SCALE,
     PLAIN_CELLS,
@@ -374,7 +374,7 @@ def test_scales_beyond_64_bits_are_drawn_too(make: Callable[[], SecureNoise]) ->
 
 @pytest.mark.parametrize(("law", "scale"), LAWS)
 def test_whole_numbers_of_any_length_follow_the_law(law: str, scale: float) -> None:
-    draws = wide.draw(SecureNoise()._words, 4000, law, scale)  # type: ignore[arg-type]
+    draws = plain.drawn_at_any_scale(SecureNoise()._words, 4000, law, scale)  # type: ignore[arg-type]
     assert p_value(law, scale, draws) > FALSE_ALARM
     assert p_value(law, scale * 2 / 3, draws) < FALSE_ALARM
     assert p_value(law, scale * 3 / 2, draws) < FALSE_ALARM

@@ -15,8 +15,7 @@ from ...protocol.kinds.counts import END, CountQuestion
 from ...protocol.kinds.kind import Answer, DrawIntegers, find
 from ..trajectories.observed import ObservedEpisodes
 from ..trajectories.trajectory import Trajectory
-from .returns import summed_returns
-from .tabular import admit, count, counted_steps, round_rewards
+from .tabular import admit, count, counted_steps, round_rewards, summed_returns
 
 if TYPE_CHECKING:
     from ...protocol.kinds.asked import AskedQuestion

@@ -34,7 +34,7 @@ from . import tally
 from .keeping import PreviousActions, StepCollector, choosers, together
 from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
 from .problems import Problem, problems_in
-from .returns import summed_returns
+from .tabular import summed_returns
 from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Sums, Written
 from .weighing import improper, weigh
 

@@ -1,6 +1,8 @@
-"""Counts of one episode, as a question asks for them."""
+"""Counts and return of one episode, as a question asks for them."""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from ... import validation
 from ...errors import InvalidInput
 from ...protocol.kinds.budgeted import BudgetedQuestion
 from ...protocol.kinds.counts import CENTRED, COUNTED, END, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ...protocol.kinds.returns import ReturnsQuestion
 from ..trajectories.trajectory import Trajectory
 
 
@@ -108,3 +111,17 @@ def _moves(question: CountQuestion, trajectory: Trajectory) -> NDArray[np.int64]
         following = trajectory.states[1:steps]
     rows = len(following)
     return np.stack([trajectory.states[:rows], trajectory.actions[:rows], following], axis=1)
+
+
+def summed_returns(
+    question: ReturnsQuestion, earned: NDArray[np.float64], uniforms: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """(3,) the sums of u, u^2 and 1 over episodes that earned (n,) each, u = N g of the question.
+
+    Rounding is at random and without bias: by these numbers in [0, 1), or by the operating system's randomness.
+    """
+    if uniforms is None:
+        uniforms = np.asarray((np.frombuffer(os.urandom(8 * len(earned)), dtype=np.uint64) >> np.uint64(11)) * 2.0**-53)
+    shares = np.clip((earned - question.low) / (question.high - question.low), 0.0, 1.0)
+    u = round_rewards(shares, question.points, uniforms) - question.points // 2
+    return np.array([u.sum(), (u * u).sum(), len(u)], dtype=np.int64)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...data.privatizers import open_book, respond
 from ...data.privatizers.dataset import grid_of
-from ...data.trajectories import Trajectory, episode_bytes
+from ...data.trajectories import Trajectory, trajectory
 from ...mechanisms.noise import NoiseSource, ReplayableNoise
 from ...protocol.design import Design
 from ...protocol.kinds import asked, moments
@@ -114,7 +114,7 @@ def joint_whole(design: Design) -> WholeRun:
         for release in range(releases):
             batches = EpisodeBatches(design, noise, simulated=True)
             for number in range(ends[release], ends[release + 1]):
-                batches.take(release + 1, episode_bytes.to_bytes(person if number in hers else other, spec))
+                batches.take(release + 1, trajectory.to_bytes(person if number in hers else other, spec))
             _, body, state = batches.close(release + 1, ends[release + 1] - ends[release], state)
             seen.append(design.kind.packed(release_bytes.from_bytes(body)))
         return np.concatenate(seen)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...compiled import compiled
 from ...data.statistics.counting import DatasetCounts
-from ...data.statistics.returns import summed_returns
+from ...data.statistics.tabular import summed_returns
 from ...data.trajectories.columns import Columns
 from ...data.trajectories.dataset import Dataset
 from ...data.trajectories.labels import Numbered

@@ -34,8 +34,7 @@ from ...protocol.kinds.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VIS
 from ...protocol.releases.release import Array, Estimates
 from ..planning.induction import GREEDY, MAXIMISE, REWARD, ROWS, Workspace, backward_induction, workspace
 from ..planning.inlined import inlined
-from ..planning.posterior import draw_dirichlet, draw_mean
-from ..planning.sampling import draw_model
+from ..planning.sampling import draw_dirichlet, draw_mean, draw_model
 from ..planning.value_sampling import one_persons
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, weigh
 from .learner import Context, Plan, TabularLearner

@@ -1,18 +1,28 @@
-"""The bytes of a learner's state: what a server needs to go on after a restart, and nothing about anybody."""
+"""The bytes of a learner's state: what a server needs to go on after a restart, and nothing about anybody.
+
+Learners of tables share one form; `linear` has the weights in use, how many people they rest on, and where its generator is;
+`ucrl-vtr` what was learned so far, the form of its questions being told beside.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import validation
 from ...errors import ConfideError, FormatError
 from ...mdp import Spec
 from ...protocol.releases.release import Array
 from .learner import Context, Memory, State, TabularLearner, renewed
+
+if TYPE_CHECKING:  # a collector loads this, and nothing that compiles
+    from .linear import FeatureContext, FeatureState
+    from .vtr import MixtureContext, MixtureState
 
 FORMAT = "confide.state/2"
 MOST_POLICIES = 1 << 10
@@ -148,3 +158,86 @@ def _generator(generator_state: GeneratorState) -> np.random.Generator:
         "uinteger": int(rest),
     }
     return np.random.Generator(bits)
+
+
+FEATURE_FORMAT = "confide.feature-state/1"
+MOST_MODELS = 1024
+
+
+def feature_to_bytes(state: FeatureState) -> bytes:
+    """Versioned bytes of a state of `linear`."""
+    weights = np.ascontiguousarray(state.weights, dtype="<f8")
+    generator = json.dumps(state.rng.bit_generator.state)
+    digest = state.context.question.digest
+    return bytes(msgpack.packb([FEATURE_FORMAT, digest, state.users, len(weights), weights.tobytes(), generator]))
+
+
+def feature_from_bytes(data: bytes, context: FeatureContext) -> FeatureState:
+    """Read what `feature_to_bytes` wrote of a learner in this context; refuse anything else."""
+    from .linear import FeatureState
+
+    question = context.question
+    try:
+        name, digest, users, models, raw, generator = msgpack.unpackb(data, max_array_len=8, max_str_len=4096)
+        if (name, digest) != (FEATURE_FORMAT, question.digest):
+            raise ValueError("it is of another format, or of a learner with other statistics")
+        validation.integer("models", models, 1, MOST_MODELS)
+        shape = (models, question.horizon, question.features.blocks, question.features.dimension)
+        weights = validation.array("weights", np.frombuffer(raw, "<f8").reshape(shape).astype(np.float64), shape)
+        rng = np.random.default_rng(0)
+        rng.bit_generator.state = json.loads(generator)
+        return FeatureState(context, weights, validation.integer("users", users, 0), rng)
+    except (ConfideError, ValueError, TypeError, KeyError, msgpack.UnpackException) as error:
+        raise FormatError(
+            "learner-state-unreadable", f"These bytes are not a state that this learner can go on from: {error}"
+        ) from error
+
+
+MIXTURE_FORMAT = "confide.mixture-state/1"
+MOST_STEPS = 1 << 20
+
+PackedArray: TypeAlias = tuple[list[int], bytes]
+"""An array: its shape, and its bytes."""
+
+
+def mixture_to_bytes(state: MixtureState) -> bytes:
+    """Versioned bytes of a state of `ucrl-vtr`."""
+    return bytes(
+        msgpack.packb([MIXTURE_FORMAT, state.context.form.digest, *_packed_floats(state.policy, state.values)])
+    )
+
+
+def mixture_from_bytes(data: bytes, context: MixtureContext) -> MixtureState:
+    """Read what `mixture_to_bytes` wrote of a learner in this context; refuse anything else."""
+    from .vtr import MixtureState
+
+    try:
+        policy, values = _float_arrays(_opened(data, MIXTURE_FORMAT, context.form.digest, 2))
+        spec = context.spec
+        checked = validation.array("policy", policy, (spec.horizon, spec.states, spec.actions))
+        return MixtureState(context, checked, validation.array("values", values, (spec.horizon + 1, spec.states)))
+    except (ConfideError, ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
+        raise FormatError(
+            "learner-state-unreadable", f"These bytes are not a state that this learner can go on from: {error}"
+        ) from error
+
+
+def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[PackedArray]:
+    """The values after the format's name and the fingerprint of the question."""
+    values = msgpack.unpackb(data, max_array_len=MOST_STEPS, max_str_len=64)
+    if not isinstance(values, list) or len(values) != parts + 2:
+        raise ValueError("it has other parts than a state has")
+    if values[0] != form:
+        raise ValueError(f"its format is {values[0]!r}, not {form!r}")
+    if values[1] != digest:
+        raise ValueError("it is of a learner with other statistics")
+    packed: list[PackedArray] = values[2:]
+    return packed
+
+
+def _packed_floats(*arrays: Array) -> list[PackedArray]:
+    return [(list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()) for array in arrays]
+
+
+def _float_arrays(packed: Iterable[PackedArray]) -> list[Array]:
+    return [np.frombuffer(raw, "<f8").reshape(shape).astype(np.float64) for shape, raw in packed]

@@ -135,13 +135,13 @@ class MixtureAdapter(_Tables):
 
     def state_to_bytes(self, state: MixtureState) -> bytes:
         """The bytes of policy and values."""
-        from ...learning.learners.mixture_bytes import mixture_to_bytes
+        from ...learning.learners.state_bytes import mixture_to_bytes
 
         return mixture_to_bytes(state)
 
     def state_from_bytes(self, data: bytes) -> MixtureState:
         """The state with the stored policy and values."""
-        from ...learning.learners.mixture_bytes import mixture_from_bytes
+        from ...learning.learners.state_bytes import mixture_from_bytes
 
         return mixture_from_bytes(data, self.context)
 
@@ -166,13 +166,13 @@ class FeatureAdapter:
 
     def state_to_bytes(self, state: FeatureState) -> bytes:
         """The bytes of the weights in use."""
-        from ...learning.learners.feature_bytes import feature_to_bytes
+        from ...learning.learners.state_bytes import feature_to_bytes
 
         return feature_to_bytes(state)
 
     def state_from_bytes(self, data: bytes) -> FeatureState:
         """The state with the stored weights."""
-        from ...learning.learners.feature_bytes import feature_from_bytes
+        from ...learning.learners.state_bytes import feature_from_bytes
 
         return feature_from_bytes(data, self.context)
 

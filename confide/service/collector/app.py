@@ -1,4 +1,4 @@
-"""The collector as a web application: public documents, and one endpoint for letters."""
+"""The collector as a web application: public documents, and one endpoint for letters, checked before anything is counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from starlette.applications import Starlette
@@ -15,14 +15,17 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ..._version import __version__
-from ...errors import InvalidInput
+from ...errors import FormatError, InvalidInput
+from ...protocol.releases.sums import Pile
 from ..contract.answers import OUTCOMES
+from ..contract.contract import Contract
 from ..contract.folder import Folder
 from ..contract.heads import SignedHead
-from ..contract.letters import MEDIA_TYPE
+from ..contract.letters import ID_BYTES, MEDIA_TYPE, Letter, letter_length
 from ..contract.pausing import SENTENCE, WAIT, Pause
-from ..contract.tokens import no_token
+from ..contract.tokens import TOKEN_BYTES, no_token
 from ..http.application import (
+    Readiness,
     check_rate,
     health_page,
     immutable,
@@ -36,16 +39,13 @@ from ..http.application import (
 from ..http.documents import DocumentCache
 from ..http.group_commit import Busy, GroupCommitter
 from ..http.limits import RATE, Limit
-from ..http.openapi import BYTES, JSON, METRICS
+from ..http.openapi import BYTES, JSON, METRICS, collector_document
 from ..http.problems import RETRY, Refused
-from ..http.readiness import Readiness
 from ..http.serving import Ending
 from .closing import Publisher, RoundCloser
-from .intake import Intake
 from .metrics import Metrics
-from .openapi import document
 from .sources import CountedReports, IntermediaryClient
-from .store import COUNTED, ENDED, FORGED, CollectorStore
+from .store import COUNTED, ENDED, FORGED, Arrival, CollectorStore
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COUNTED, _REPEATED = (json.dumps({"outcome": outcome}).encode() for outcome in OUTCOMES)
@@ -86,7 +86,7 @@ class Collector:
         self._pause = Pause(folder.path)
         self._started = time.time()
         self._openapi = json.dumps(
-            document(None if self.intake is None else self.intake.longest, self.contract.issuer is not None)
+            collector_document(None if self.intake is None else self.intake.longest, self.contract.issuer is not None)
         ).encode()
 
     def start(self) -> None:
@@ -331,3 +331,42 @@ def resident() -> int | None:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
+
+
+class Intake:
+    """Reads and checks letters of one contract."""
+
+    def __init__(self, contract: Contract, question_digests: Mapping[int, bytes]) -> None:
+        """question_digests: the fingerprint of each round's question, where that changes from round to round."""
+        self._digest, self._question_digests = contract.digest, question_digests
+        self._pile = Pile(contract.design)
+        self._tokens = contract.tokens
+        self.longest = letter_length(contract.design) + (0 if self._tokens is None else TOKEN_BYTES)
+
+    def read(self, body: bytes, current: int) -> Arrival:
+        """Accept a letter, whose sender followed a round up to the current one; or refuse it. Its token is checked when it is
+        counted."""
+        body, token = (body, b"") if self._tokens is None else (body[:-TOKEN_BYTES], body[-TOKEN_BYTES:])
+        try:
+            letter = Letter.from_bytes(body)
+        except FormatError as error:
+            raise Refused("garbage", error.code, str(error)) from error
+        if letter.contract != self._digest:
+            raise Refused(
+                "contract", "report-of-other-contract", "This submission was made under another contract. Drop it."
+            )
+        if not 1 <= letter.round <= current:
+            raise Refused(
+                "round", "round-not-open", f"Rounds 1 to {current} were opened so far. This submission names another."
+            )
+        try:
+            report = self._pile.check(letter.report, self._question_digests.get(letter.round))
+        except FormatError as error:
+            raise Refused("report", error.code, str(error).rstrip(".") + ".") from error
+        if self._tokens is not None and token[:ID_BYTES] != letter.id:
+            raise Refused(
+                "admission",
+                "token-of-other-letter",
+                "The submission's id is not that of its token. Take the id from the token.",
+            )
+        return Arrival(letter.id, report, letter.round, token)

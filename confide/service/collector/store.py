@@ -23,9 +23,21 @@ from ..contract.closings import SignedClosing
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
 from ..http import databases
-from . import schema, statements
-from .schema import closings, expectations, heads, ids, policies, questions, releases, service, states, sums, tally
-from .statements import AddedSum
+from . import schema
+from .schema import (
+    AddedSum,
+    closings,
+    expectations,
+    heads,
+    ids,
+    policies,
+    questions,
+    releases,
+    service,
+    states,
+    sums,
+    tally,
+)
 
 COUNTED, REPEATED, ENDED, FORGED = "counted", "repeated", "ended", "forged"
 LATE_ROUNDS = 8
@@ -160,7 +172,7 @@ class CollectorStore:
     def _counted(
         self, connection: Connection, arrivals: Sequence[Arrival]
     ) -> tuple[list[str], tuple[Tally, dict[int, Sum]]]:
-        standing, before = statements.locked(connection, [arrival.id for arrival in arrivals])
+        standing, before = schema.locked(connection, [arrival.id for arrival in arrivals])
         current, known = Tally(*standing), set(before)
         totals = self._totals(connection, current)
         outcomes, fresh = [], []
@@ -186,7 +198,7 @@ class CollectorStore:
         if not counted:
             return outcomes, (current, totals)
         moved = Tally(number, people, current.version + 1)
-        statements.write(connection, added, counted, moved)
+        schema.write(connection, added, counted, moved)
         return outcomes, (moved, totals)
 
     def _added(self, number: int, totals: dict[int, Sum], arrivals: Sequence[Arrival]) -> Iterator[AddedSum]:
@@ -352,7 +364,7 @@ class CollectorStore:
         was us: another collector may have closed a round meanwhile."""
         try:
             with self.writing() as connection:
-                connection.execute(statements.LOCKED).one()
+                connection.execute(schema.LOCKED).one()
                 row = {"number": head.head.round, "data": head.data, "signature": head.signature}
                 connection.execute(insert(heads).values(row))
                 connection.execute(update(tally).values(round=len(self.contract.ends) + 1))

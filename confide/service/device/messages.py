@@ -31,8 +31,8 @@ def message(
 
     ticket = from_base64(opened["ticket"])
     if intermediary.role == CURATOR:
-        from ...data.trajectories import episode_bytes
+        from ...data.trajectories import trajectory
 
-        return parcel(ticket, episode_bytes.to_bytes(response, design.question.spec))
+        return parcel(ticket, trajectory.to_bytes(response, design.question.spec))
     (submission,) = response  # disjoint batches: one report, to one shuffler
     return parcel(ticket, submission.report.to_bytes(design))

@@ -3,6 +3,8 @@
 Every wait has an end. A process that is frozen, or cut off, while it holds the row that is counted in is idle inside a transaction:
 Postgres ends that after `IDLE` seconds, so the next in line, who waits for a lock for at most `LOCK` seconds, has it. A file has no
 server that could end a transaction: with SQLite the wait ends with a refusal, and counting goes on when the lock is free.
+
+Copies of a database are whole and consistent, and taken while it is served.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import OperationalError
 
 from ...errors import FormatError, InvalidInput
@@ -133,3 +136,39 @@ def _check_sound(path: Path) -> None:
             "database-damaged",
             f"{path} is damaged or cut off ({reason}). Restore a whole copy of it; nothing was written.",
         )
+
+
+ROWS = 1000
+"""Rows that are copied at a time."""
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a SQLite file as of one moment, while others write to it; the copy is its owner's only."""
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with (
+        contextlib.closing(sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True, timeout=10)) as before,
+        contextlib.closing(sqlite3.connect(target)) as after,
+    ):
+        before.backup(after)
+        after.execute("PRAGMA journal_mode=DELETE")
+
+
+def copy_tables(source: Engine, target: Engine, tables: Sequence[MetaData]) -> None:
+    """Copy the tables that are there, as of one moment, into a database that has none of them yet; all of them or nothing."""
+    there = set(inspect(source).get_table_names())
+    taken = set(inspect(target).get_table_names())
+    chosen = [table for part in tables for table in part.sorted_tables if table.name in there]
+    if any(table.name in taken for table in chosen):
+        raise InvalidInput(
+            "database-not-empty",
+            "The database holds a service already. Give an empty one, or delete what it holds first.",
+        )
+    with source.connect() as before, target.execution_options(writes=True).begin() as after:
+        if before.dialect.name == "postgresql":
+            before.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            allow_long(before)
+        allow_long(after)
+        for table in chosen:
+            table.create(after)
+            for rows in before.execute(select(table)).mappings().partitions(ROWS):
+                after.execute(insert(table), [dict(row) for row in rows])

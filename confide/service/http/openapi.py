@@ -1,4 +1,4 @@
-"""OpenAPI documents: how one is made of the addresses of a server, with those that all servers have."""
+"""OpenAPI documents of the servers: their addresses, with those that all servers have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from typing import Any
 
 from ..._version import __version__
 from ..contract.answers import PROBLEM_TYPE
+from ..contract.intermediary import CURATOR
+from ..contract.letters import MEDIA_TYPE as LETTER_TYPE
+from ..contract.tickets import MEDIA_TYPE as PARCEL_TYPE
+from ..contract.tokens import MEDIA_TYPE as TOKEN_TYPE
+from ..contract.tokens import TOKEN_BYTES
 
 JSON, BYTES = "application/json", "application/octet-stream"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -78,3 +83,68 @@ def document(title: str, paths: dict[str, Any], metrics: str, ready: str) -> dic
         },
         "components": _COMPONENTS,
     }
+
+
+def collector_document(longest: int | None, tokens: bool = False) -> dict[str, Any]:
+    """The OpenAPI document of a collector. longest: bytes of a letter, None where letters go to somebody else. tokens: whether
+    the contract names an issuer of them."""
+    statuses = {"201": "Counted, and on disk.", "200": "Counted before."}
+    refusals = (*((403,) if tokens else ()), 409, 410, 413, 415, 422, 429, 503)
+    letter = {LETTER_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}}
+    report = posted("Send a submission: one randomised report.", statuses, refusals, letter)
+    endpoint = {"/v1/reports": report}
+    operator = described("How it is doing, for the operator.", JSON, 401)
+    if longest is None:
+        endpoint = {"/v1/intermediary": described("Where the shuffler or the curator is.", JSON)}
+    if tokens:
+        endpoint["/v1/issuer"] = described("Where the issuer of tokens is.", JSON, 404)
+    return document(
+        "A confide collector",
+        {
+            "/v1/rounds/current": described("The signed head of the current round.", JSON, 503),
+            "/v1/rounds/{number}": described("The signed head of a round.", JSON, 404, parameter="number"),
+            "/v1/policies/{digest}": described(
+                "A policy, by the SHA-256 of its bytes.", BYTES, 404, parameter="digest"
+            ),
+            "/v1/questions/{digest}": described(
+                "What a round asks, where that changes, by the SHA-256 of its bytes.", BYTES, 404, parameter="digest"
+            ),
+            **endpoint,
+            "/v1/releases/{number}": described("The release that closed a round.", BYTES, 404, parameter="number"),
+            "/v1/certificate": described("The guarantee, and what it assumes.", JSON, 503),
+            "/v1/operator": {"get": {**operator["get"], "security": [{"token": []}]}},
+        },
+        metrics="Counters, for Prometheus.",
+        ready="Whether reports are counted.",
+    )
+
+
+def intermediary_document(role: str, longest: int, tokens: bool = False) -> dict[str, Any]:
+    """The OpenAPI document of a role. longest: bytes of a parcel. tokens: whether the contract names an issuer of them."""
+    parcel = posted(
+        "Hand over what a ticket is for.",
+        {"202": "Taken, for this epoch: keep the bytes until the batch is closed, send them again in another epoch."},
+        (409, 410, 413, 415, 422, 503),
+        {PARCEL_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}},
+    )
+    token = {TOKEN_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": TOKEN_BYTES}}}
+    refusals = (*((403, 413, 415) if tokens else ()), 410, 429, 503)
+    ticket = posted("Take a ticket, before the episode.", {"201": "A ticket."}, refusals, token if tokens else None)
+    text = "Compare memories: what each has signed last, and what it has stored of the other."
+    head = posted(text, {"200": "What is stored here."}, (413, 422, 503), {JSON: {}})
+    of_curator = role == CURATOR
+    return document(
+        f"A confide {role}",
+        {
+            "/v1/tickets": ticket,
+            "/v1/episodes" if of_curator else "/v1/reports": parcel,
+            "/v1/batches/{number}": described("Tickets, deadline and epoch of a batch.", JSON, 404, parameter="number"),
+            "/v1/closings/{number}": described("A signed closing.", JSON, 404, parameter="number"),
+            "/v1/releases/{number}" if of_curator else "/v1/sums/{number}": described(
+                "What a batch was closed into.", BYTES, 404, parameter="number"
+            ),
+            "/v1/rounds": head,
+        },
+        metrics="What is public, for Prometheus.",
+        ready="Whether tickets are issued.",
+    )

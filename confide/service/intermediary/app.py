@@ -41,12 +41,11 @@ from ..http.application import (
 )
 from ..http.group_commit import Busy, GroupCommitter
 from ..http.limits import RATE, Limit, TicketShare
-from ..http.openapi import BYTES, JSON, METRICS
+from ..http.openapi import BYTES, JSON, METRICS, intermediary_document
 from ..http.problems import RETRY, Refused
 from ..http.serving import Ending
 from .batch_manager import CLOSED, SOON, UNCONFIRMED, BatchManager
 from .leasing import SILENT, LeaseKeeper
-from .openapi import document
 from .store import NotYet, Superseded
 
 LOG = logging.getLogger("confide.batches")
@@ -107,7 +106,9 @@ class IntermediaryServer:
         self._limit, self._places = Limit(rate), TicketShare()
         self._inside: Counter[str] = Counter()
         self._longest = FORM.size + manager.open_batches.longest
-        self._openapi = json.dumps(document(self.role, self._longest, manager.contract.tokens is not None)).encode()
+        self._openapi = json.dumps(
+            intermediary_document(self.role, self._longest, manager.contract.tokens is not None)
+        ).encode()
 
     def start(self) -> None:
         """Take the lease, or wait for it; then begin an epoch, and take parcels."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...data.privatizers import open_book
 from ...data.privatizers.curator import CuratorBook, Total
 from ...data.statistics.answers import answer
-from ...data.trajectories import episode_bytes
+from ...data.trajectories import trajectory
 from ...errors import ConfideError, FormatError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...protocol.design import Design
@@ -29,12 +29,12 @@ class EpisodeBatches:
         self._design, self._simulated = design, simulated
         self._noise = curator_noise(noise, simulated)
         self._sums: dict[int, NDArray[np.int64]] = {}
-        self.longest = episode_bytes.length(design.question.spec)
+        self.longest = trajectory.length(design.question.spec)
 
     def take(self, batch: int, message: bytes) -> None:
         """Add one episode to the exact sum of its batch."""
         design = self._design
-        episode = episode_bytes.from_bytes(message, design.question.spec)
+        episode = trajectory.from_bytes(message, design.question.spec)
         try:
             _, cells = answer(
                 design.question.kind, design.question, episode, design.mechanism.grid, self._noise.integers

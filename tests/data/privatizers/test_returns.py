@@ -13,7 +13,7 @@ import confide as cf
 from confide.analysis.fitting.engines import Engine, count
 from confide.analysis.fitting.plan import RETURNS, RETURNS_SHARE, VISITED, CountPlan
 from confide.data.privatizers import Total, open_book
-from confide.data.statistics.returns import summed_returns
+from confide.data.statistics.tabular import summed_returns
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput, PrivacyError, UnsafeNoise
 from confide.learning.planning.practice import practice_of

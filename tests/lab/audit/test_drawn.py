@@ -13,7 +13,7 @@ import pytest
 
 from confide.cli.audit import false_alarm
 from confide.data.privatizers import respond
-from confide.data.trajectories import episode_bytes
+from confide.data.trajectories import trajectory
 from confide.lab.audit import AuditEntry, Finding, audit, browsers, find
 from confide.lab.audit.browsers import reports
 from confide.lab.audit.people import exact_message, pairs
@@ -106,7 +106,7 @@ def test_a_release_of_a_curator_has_the_noise_that_is_priced(law: str) -> None:
     drawn = []
     for _ in range(300):
         batches = EpisodeBatches(design)
-        batches.take(1, episode_bytes.to_bytes(PERSON, SPEC))
+        batches.take(1, trajectory.to_bytes(PERSON, SPEC))
         release = release_bytes.from_bytes(batches.close(1, 1, b"").body)
         drawn.append(np.rint((design.kind.packed(release) - exact) / counter.grid).astype(np.int64))
     assert_noise(np.stack(drawn), law, counter.scale / counter.grid)

@@ -19,9 +19,9 @@ from confide.cli import run
 from confide.compiled import PACKAGE
 from confide.lab.environments.gym import from_gymnasium
 from confide.lab.simulation import Choices, Setting, complete
-from confide.lab.simulation.kept import FinishedSeed, KeptSeeds
 from confide.lab.simulation.record import RECORD, differences, record_of, sources_hash
 from confide.lab.simulation.simulate import run_seed
+from confide.lab.studies.seeds import FinishedSeed, KeptSeeds
 
 OWN = """
 from confide.lab.environments import register

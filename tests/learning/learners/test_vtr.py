@@ -10,7 +10,7 @@ import pytest
 
 from confide.errors import FormatError, InvalidInput, UnknownName
 from confide.learning import learners
-from confide.learning.learners.mixture_bytes import mixture_from_bytes, mixture_to_bytes
+from confide.learning.learners.state_bytes import mixture_from_bytes, mixture_to_bytes
 from confide.learning.learners.vtr import MixtureContext, MixtureState, UcrlVtr
 from confide.learning.planning.least_squares import factor, forward, raise_eigenvalues, solve
 from confide.learning.planning.value_targeted import problem, value_tops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.learning.planning.mirror import mirror_step
+from confide.learning.learners.po import mirror_step
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 from confide.compiled import compiled
 from confide.learning.planning import workspace
 from confide.learning.planning.induction import Workspace
-from confide.learning.planning.posterior import draw_dirichlet, draw_mean
+from confide.learning.planning.sampling import draw_dirichlet, draw_mean
 from confide.mdp import Spec
 
 DRAWS = 200_000

@@ -15,9 +15,9 @@ from confide.protocol.design import Design
 from confide.protocol.kinds.asked import AskedQuestion
 from confide.protocol.releases import Report, Sum
 from confide.protocol.releases.plausibility import excess
+from confide.service.collector.app import Intake
 from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.founding import make_service
-from confide.service.collector.intake import Intake
 from confide.service.collector.sources import IntermediaryClient
 from confide.service.collector.store import CollectorStore, Group
 from confide.service.contract import Contract, Letter

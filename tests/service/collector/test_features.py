@@ -14,7 +14,7 @@ from confide.cli import run
 from confide.lab.environments import make
 from confide.lab.environments.observed_world import ObservedWorld
 from confide.lab.staging import check_url, visit
-from confide.learning.learners.feature_bytes import feature_from_bytes, feature_to_bytes
+from confide.learning.learners.state_bytes import feature_from_bytes, feature_to_bytes
 from confide.mdp.feature_policy import FeaturePolicy, published, read_published
 from confide.mechanisms.noise import LightNoise
 from confide.privacy import Guarantee, Schedule

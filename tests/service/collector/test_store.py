@@ -14,7 +14,7 @@ from sqlalchemy import delete, event, func, insert, select, update
 from confide.errors import FormatError
 from confide.protocol.releases import Sum
 from confide.protocol.releases.sums import Pile
-from confide.service.collector import schema, statements
+from confide.service.collector import schema
 from confide.service.collector.schema import ids, sums, tally
 from confide.service.collector.store import Arrival, CollectorStore, Opening, Tally
 from confide.service.contract import Contract, Head, SignedHead
@@ -221,7 +221,7 @@ class SumOutside(CollectorStore):
             if fresh:
                 connection.execute(insert(ids), [{"id": arrival.id, "round": 1} for arrival in fresh])
         with self.writing() as connection:
-            where = Tally(*connection.execute(statements.LOCKED).one())
+            where = Tally(*connection.execute(schema.LOCKED).one())
             totals = self._totals(connection, where)
             for added in self._added(1, totals, fresh):
                 connection.execute(delete(sums))
@@ -236,7 +236,7 @@ class MemoryAhead(CollectorStore):
 
     def count(self, arrivals: Sequence[Arrival]) -> list[str]:
         with self.writing() as connection:
-            where = Tally(*connection.execute(statements.LOCKED).one())
+            where = Tally(*connection.execute(schema.LOCKED).one())
             outcomes, held = self._counted(connection, arrivals)
             self._held = (Tally(where.round, where.people, where.version), held[1])
         self._held = held

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.data.trajectories import Trajectory, episode_bytes
+from confide.data.trajectories import Trajectory, trajectory
 from confide.lab.audit.people import audited_question
 from confide.mdp import Spec
 from confide.mechanisms.noise import LightNoise
@@ -53,7 +53,7 @@ def expected(made: Contract) -> int:
     if made.design.trust == "local":
         return letter_length(made.design)
     joint = made.design.trust == "joint"
-    return FORM.size + (episode_bytes.length(made.design.question.spec) if joint else report_length(made.design))
+    return FORM.size + (trajectory.length(made.design.question.spec) if joint else report_length(made.design))
 
 
 @st.composite

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from confide.data.privatizers import respond
-from confide.data.trajectories import Trajectory, episode_bytes
+from confide.data.trajectories import Trajectory, trajectory
 from confide.mdp import Spec
 from confide.privacy import Guarantee, Schedule
 from confide.privacy.guarantee import JOINT, SHUFFLE
@@ -122,7 +122,7 @@ def message(design: Design, lived: Trajectory) -> bytes:
     """What a ticket holder hands over about an episode."""
     made = respond(design, None, lived)
     if design.trust == JOINT:
-        return episode_bytes.to_bytes(made, design.question.spec)
+        return trajectory.to_bytes(made, design.question.spec)
     return bytes(made[0].report.to_bytes(design))
 
 

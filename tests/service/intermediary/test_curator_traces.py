@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from confide.data.statistics.answers import answer
-from confide.data.trajectories import episode_bytes
+from confide.data.trajectories import trajectory
 from confide.errors import FormatError
 from confide.mechanisms.noise import SecureNoise
 from confide.service.contract import Contract
@@ -52,8 +52,8 @@ def traces(data: bytes, made: Contract, seeds: range) -> list[str]:
     results = []
     cells = exact(made, seeds)
     for seed in seeds:
-        body = episode_bytes.to_bytes(episode(seed), SPEC)
-        if body in data or body[episode_bytes.HEADER.size :] in data:
+        body = trajectory.to_bytes(episode(seed), SPEC)
+        if body in data or body[trajectory.HEADER.size :] in data:
             results.append(f"episode {seed}")
     for many in range(1, len(cells) + 1):
         for some in itertools.combinations(range(len(cells)), many):

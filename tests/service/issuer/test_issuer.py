@@ -16,9 +16,8 @@ from confide.service.contract import keys
 from confide.service.contract.encoding import from_base64, to_base64
 from confide.service.contract.tokens import REQUEST_TYPE, TokenRequest
 from confide.service.device import Transport
-from confide.service.issuer.app import IssuerServer, document, routes
+from confide.service.issuer.app import IssuedStore, IssuerServer, document, routes
 from confide.service.issuer.logins import ListedNames, SignedAssertions, assertion
-from confide.service.issuer.store import IssuedStore
 from tests.service.contract.example import contract
 from tests.service.issuer.issuers import SECRETS, issuer_folder, issuing, named
 
