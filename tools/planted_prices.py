@@ -118,6 +118,22 @@ MUTANTS = (
         unseen="tight noise makes both halves cost the same, so the two differ only in printed calibrations.",
     ),
     Mutant(
+        "a vector's change is charged d^(1/4) in pure Gram sums",
+        "protocol/kinds/gram.py",
+        "sum(spread * most * math.sqrt(dimension) / scale",
+        "sum(spread * most * dimension**0.25 / scale",
+        ("tests/protocol/test_gram.py",),
+        unseen="printed scales leave room: at two features all of a fit together still gives away less than certified.",
+    ),
+    Mutant(
+        "pure Gram matrices have no noise",
+        "data/privatizers/gram.py",
+        "            noisy_matrix = SymmetricLaplace(size, MATRIX_GRID).add(matrix, self.noise)\n",
+        "",
+        ("tests/data/privatizers/test_gram.py",),
+        ("fit/gram-laplace/worst-h2",),
+    ),
+    Mutant(
         "Gram matrices have no noise",
         "data/privatizers/gram.py",
         "            noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",

@@ -158,7 +158,7 @@ class Bounded(Additive):
 class BoundedByPart(Randomizer):
     """Bounded noise of radius `bound` for the first `first` cells and `wide`, which is no less, for the others.
 
-    Garcelon et al. (2021), Algorithm 6: visits and reward sums come first, transitions after them.
+    Garcelon et al. (2021), Algorithm 6: visits and reward sums, of squares too if there are any, come first, then transitions.
     """
 
     bound: float
@@ -189,12 +189,13 @@ class BoundedByPart(Randomizer):
         return self.wide
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The composed loss of both: shifts are listed part by part, visits and reward sums first. Whoever designs with it
-        checks that `first` is where transitions begin.
+        """The composed loss of both: shifts are listed part by part, visits and reward sums first, then squares if there are four,
+        last transitions. Whoever designs with it checks that `first` is where transitions begin.
 
         `Disclosed` where one person changes a count by twice a radius: then two ranges of outputs have nothing in common.
         """
-        cut = sensitivity.shifts[:2], sensitivity.shifts[2:]
+        narrow = 3 if len(sensitivity.shifts) == 4 else 2
+        cut = sensitivity.shifts[:narrow], sensitivity.shifts[narrow:]
         for part, shifts in zip(self.parts, cut, strict=True):
             if max((size for size, _ in shifts), default=0.0) >= 2 * part.bound:
                 return Disclosed()

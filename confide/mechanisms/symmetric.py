@@ -1,6 +1,6 @@
-"""Gaussian noise on symmetric matrices, for Gram sums.
+"""Gaussian and Laplace noise on symmetric matrices, for Gram sums.
 
-Above the diagonal N(0, sigma^2), on it N(0, 2 sigma^2), below it the mirror image. Then the density depends on a
+Gaussian: above the diagonal N(0, sigma^2), on it N(0, 2 sigma^2), below it the mirror image. Then the density depends on a
 symmetric change D through its Frobenius norm alone:
 
     mu^2 = sum_{i<j} D_ij^2 / sigma^2 + sum_i D_ii^2 / (2 sigma^2) = ||D||_F^2 / (2 sigma^2),
@@ -53,21 +53,7 @@ class SymmetricGaussian:
 
     def add(self, matrix: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.float64]:
         """Symmetric matrices (..., d, d) in multiples of the grid, with noise of their own each; exactly symmetric."""
-        matrix = np.asarray(matrix)
-        square = matrix.ndim >= 2 and matrix.shape[-1] == matrix.shape[-2]
-        if matrix.dtype.kind not in "iu" or not square:
-            got = f"{matrix.dtype} of shape {matrix.shape}"
-            raise validation.refusal(
-                "matrix-form", "matrix", "square, of whole numbers", got, "Give multiples of the grid as integers."
-            )
-        if not np.array_equal(matrix, np.swapaxes(matrix, -1, -2)):
-            raise validation.refusal(
-                "matrix-not-symmetric",
-                "matrix",
-                "symmetric",
-                "one that is not",
-                "Round it to the grid before mirroring it.",
-            )
+        matrix = _symmetric(matrix)
         lead, size = matrix.shape[:-2], matrix.shape[-1]
         above, beside = np.triu_indices(size, 1)
         diagonal = np.arange(size)
@@ -99,3 +85,48 @@ class SymmetricGaussian:
         concentration = mean - math.sqrt(2) * normal_quantile(failure / 2)
         frobenius = math.sqrt(2 * chi_square_radius(d * (d + 1) / 2, failure))
         return self.sigma * min(concentration, frobenius) + COUPLING_DISTANCE * self.grid * d
+
+
+@dataclass(frozen=True)
+class SymmetricLaplace:
+    """Symmetric noise of one scale on and above the diagonal, mirrored below it, on a grid.
+
+    Matrices whose triangles, diagonal included, differ by c in l1 are told apart by an epsilon of c/scale.
+    """
+
+    scale: float
+    grid: float
+
+    def __post_init__(self) -> None:
+        validation.positive("scale", self.scale)
+        validation.positive("grid", self.grid)
+
+    def add(self, matrix: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.float64]:
+        """Symmetric matrices (..., d, d) in multiples of the grid, with noise of their own each; exactly symmetric."""
+        matrix = _symmetric(matrix)
+        row, column = np.triu_indices(matrix.shape[-1])
+        triangle = noise.discrete_laplace(self.scale / self.grid, (*matrix.shape[:-2], row.size))
+        drawn = np.empty(matrix.shape, dtype=np.int64)
+        drawn[..., row, column] = triangle
+        drawn[..., column, row] = triangle
+        return (matrix + drawn) * np.float64(self.grid)
+
+
+def _symmetric(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The matrices (..., d, d), of whole numbers and symmetric; others are refused."""
+    matrix = np.asarray(matrix)
+    square = matrix.ndim >= 2 and matrix.shape[-1] == matrix.shape[-2]
+    if matrix.dtype.kind not in "iu" or not square:
+        got = f"{matrix.dtype} of shape {matrix.shape}"
+        raise validation.refusal(
+            "matrix-form", "matrix", "square, of whole numbers", got, "Give multiples of the grid as integers."
+        )
+    if not np.array_equal(matrix, np.swapaxes(matrix, -1, -2)):
+        raise validation.refusal(
+            "matrix-not-symmetric",
+            "matrix",
+            "symmetric",
+            "one that is not",
+            "Round it to the grid before mirroring it.",
+        )
+    return matrix

@@ -4,9 +4,10 @@
 formulas with the noise raised until the claim is true. Sources: private-ucb: Chowdhury and Zhou, *Differentially
 Private Regret Minimization in Episodic MDPs*, Lemmas 3 and 4. ldp-obi, ldp-psrl: Garcelon, Perchet, Pike-Burke,
 Pirotta, *Local Differential Privacy for Regret Minimization in RL*, Theorem 7, Propositions 8 and 10 to 13, Appendix
-G. pucb: Vietri, Balle, Krishnamurthy, Wu, *Private RL with PAC and Regret Guarantees*. dp-ucbvi: Qiao and
-Wang, *Near-Optimal Differentially Private RL*. offline: Qiao and Wang,
-*Offline RL with Differential Privacy*, Section 3.
+G; Appendix G prints Laplace noise for LDP-PSRL and believes the other mechanisms possible: here they have what LDP-OBI has,
+with epsilon shared by four statistics as there. pucb: Vietri, Balle, Krishnamurthy, Wu, *Private RL with PAC and Regret
+Guarantees*. dp-ucbvi: Qiao and Wang, *Near-Optimal Differentially Private RL*. offline: Qiao and Wang, *Offline RL with
+Differential Privacy*, Section 3.
 
 The error radii that the papers derive for the noise they print, and true ones where those are too small.
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -156,6 +157,19 @@ def ldp_response(length: Callable[[float], float], sides: int) -> Radii:
     return radii
 
 
+def at_the_end(radii: Radii) -> Radii:
+    """The radii after all K people, with delta as it is, as the priors (103)-(107) have those of Laplace noise.
+
+    The radii of k people have 3 delta/(2 pi^2 k^2) in the place of delta, which is undone here.
+    """
+
+    def last(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+        undone = failure * 2 * math.pi**2 * (episodes + 1) ** 2 / 3
+        return radii(spec, noise, np.full_like(users, episodes), episodes, undone)
+
+    return last
+
+
 @dataclass(frozen=True)
 class Printed:
     """One paper's prescription for one mechanism.
@@ -226,6 +240,15 @@ def _gaussian_sigma(factor: Callable[[float], float]) -> Callable[[Spec, Guarant
         return factor(4 * math.log(24 / guarantee.delta)) * spec.horizon / _epsilon(guarantee)
 
     return sigma
+
+
+def _for_four(noise: Callable[[Spec, Guarantee, int], float]) -> Callable[[Spec, Guarantee, int], float]:
+    """The noise of LDP-OBI where four statistics share epsilon, not three: 8H/epsilon of Appendix G is 6H/(3/4 epsilon)."""
+
+    def shared(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
+        return noise(spec, replace(guarantee, epsilon=0.75 * _epsilon(guarantee)), episodes)
+
+    return shared
 
 
 PROOF, NATURAL, PROP_14 = "proof", "natural-log", "prop-14"
@@ -335,6 +358,43 @@ PRINTED = (
         "Appendix G: scale 8H/epsilon",
         lambda spec, promise, _: 8 * spec.horizon / _epsilon(promise),
         ldp_psrl,
+    ),
+    Printed(
+        "ldp-psrl",
+        LOCAL,
+        "gaussian",
+        "Appendix G with Prop. 10 as stated: sigma 4cH/(3 epsilon), c = 4 ln(24/delta)",
+        _for_four(_gaussian_sigma(lambda stated: stated)),
+        at_the_end(ldp_gaussian),
+        at_the_end(true_gaussian),
+    ),
+    Printed(
+        "ldp-psrl",
+        LOCAL,
+        "gaussian",
+        "Appendix G with Prop. 10 in its proof: sigma 4cH/(3 epsilon), c^2 = 4 ln(24/delta)",
+        _for_four(_gaussian_sigma(math.sqrt)),
+        at_the_end(ldp_gaussian),
+        at_the_end(true_gaussian),
+        printing=PROOF,
+    ),
+    Printed(
+        "ldp-psrl",
+        LOCAL,
+        "bounded",
+        "Appendix G with Alg. 6, C = 1: radius 4 sqrt(SA ln(1/delta))/(3 epsilon)",
+        _for_four(_bounded_radius),
+        at_the_end(ldp_bounded(transitions_widened)),
+        at_the_end(ldp_bounded(lambda spec: 1.0)),
+    ),
+    Printed(
+        "ldp-psrl",
+        LOCAL,
+        "randomised-response",
+        "Appendix G with Prop. 12: epsilon/(8H) a bit",
+        _for_four(lambda spec, promise, _: _epsilon(promise) / (6 * spec.horizon)),
+        at_the_end(ldp_response(lambda bit: (2 * math.exp(bit) - 1) / math.expm1(bit), 1)),
+        at_the_end(ldp_response(lambda bit: 1 / math.tanh(bit / 2), 2)),
     ),
     Printed(
         "offline",

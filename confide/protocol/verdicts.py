@@ -139,6 +139,9 @@ def examples() -> Iterator[Example]:
         ("ldp-obi", "bounded"): (pooled, 10_000, (Local(0.2, 0.1), Local(2.0, 0.1), Local(20.0, 0.1))),
         ("ldp-obi", "randomised-response"): (pooled, 10_000, (Local(1.0),)),
         ("ldp-psrl", "laplace"): (squared, 10_000, (Local(1.0),)),
+        ("ldp-psrl", "gaussian"): (squared, 10_000, (Local(0.2, 0.1), Local(1.0, 1e-6), Local(20.0, 0.1))),
+        ("ldp-psrl", "bounded"): (squared, 10_000, (Local(0.2, 0.1), Local(2.0, 0.1), Local(20.0, 0.1))),
+        ("ldp-psrl", "randomised-response"): (squared, 10_000, (Local(1.0),)),
         ("offline", "gaussian"): (known, 1000, (Central(rho=0.5), Central(0.5, 1e-6))),
         ("offline", "laplace"): (known, 1000, (Central(1.0),)),
     }
@@ -299,7 +302,9 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
     """One row of the table, in words."""
     true = verdict.true.epsilon if verdict.claimed.rho is None else verdict.true.rho
     spent = f"{_up(true)} ({_up(verdict.ratio)}x)" if verdict.ratio < math.inf else "none at that delta"
-    noise = " / ".join(f"{verdict.noise[kind]:.4g}" for kind in (PAPER, SOUND, TIGHT))
+    noise = " / ".join(
+        f"{verdict.noise[kind]:.4g}" if kind in verdict.noise else "none" for kind in (PAPER, SOUND, TIGHT)
+    )
     return (
         verdict.paper,
         verdict.source,
@@ -376,7 +381,7 @@ READING = """How to read a row.
 - *printed / needed noise*: below 1 the noise is too small by that factor. *Printed / true radius*: below 1 the error
   radius is too small for the noise by that factor; empty where the printed one holds.
 - *noise*: as printed; as raised, if need be, until the claim is true (`sound`); ours (`tight`), the least that we know,
-  on the statistic that needs least. Epsilon a bit shrinks as noise grows.
+  on the statistic that needs least, or none where that is refused. Epsilon a bit shrinks as noise grows.
 
 - *Theorem 6* of shuffled-obi: consecutive releases differ by exactly one report, so all of them together show every report, and
   keep what its device keeps by itself. The proof takes the guarantee of one release for that of all. `sound` is then the noise

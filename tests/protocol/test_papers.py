@@ -35,7 +35,7 @@ from confide.privacy import (
 from confide.protocol import shuffled_obi
 from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
+from confide.protocol.kinds.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.protocol.kinds.gram import VALUE, GramQuestion, GramRelease, design_gram
 from confide.protocol.papers import PRINTED, PROOF, author, printed, printed_radii
 from tests.refusals import refused
@@ -268,6 +268,66 @@ def test_ldp_psrl():
         np.testing.assert_allclose(result[[0, 4]], [10594.5, 15902.0], rtol=1e-4)
 
 
+def test_ldp_psrl_with_the_other_mechanisms():
+    """Four statistics share epsilon as they do in 8 H/epsilon, 4/3 of 6 H/epsilon; radii of all K = 10^4 people at delta = .1.
+
+    Gaussian: 4/3 of 43.8451 and 9.36431; sqrt(10^4 ln 240) = 234.1077, with 2 inside the root 331.0782 and, by ln 480, 351.3912.
+    Bounded at epsilon .2: 4/3 of 15.1743; 331.0782 R_1, 351.3912 R_2 with R_2 = sqrt(2) R_1, rows sqrt(2) times that.
+    Response: 1/16 a bit, of length (2 e^(1/16) - 1)/(e^(1/16) - 1) = 17.50520; sqrt(10^4 2/2) = 100; ln 160 = 5.075174, ln 320
+    = 5.768321.
+    """
+    K, people = 10**4, np.asarray(1.0)
+    stated, proved = rule("ldp-psrl", "local", "gaussian"), rule("ldp-psrl", "local", "gaussian", PROOF)
+    assert stated.noise(SMALL, Local(1.0, 0.1), K) == pytest.approx(58.4602, rel=1e-5)
+    assert proved.noise(SMALL, Local(1.0, 0.1), K) == pytest.approx(12.48575, rel=1e-5)
+    result = stated.radii(SMALL, 3.0, people, K, 0.1)
+    np.testing.assert_allclose(result[[0, 3, 4]] / 3, [234.1077, 234.1077, 331.0782], rtol=1e-5)
+    result = stated.sound_radii()(SMALL, 3.0, people, K, 0.1)
+    np.testing.assert_allclose(result[[0, 3, 4]] / 3, [331.0782, 351.3912, 496.9422], rtol=1e-5)
+    bounded = rule("ldp-psrl", "local", "bounded")
+    assert bounded.noise(SMALL, Local(0.2, 0.1), K) == pytest.approx(20.2324, rel=1e-5)
+    result = bounded.radii(SMALL, 1.0, people, K, 0.1)
+    np.testing.assert_allclose(result[[0, 3, 4]], [331.0782, 496.9422, 702.7824], rtol=1e-5)
+    response = rule("ldp-psrl", "local", "randomised-response")
+    assert response.noise(SMALL, Local(1.0), K) == pytest.approx(1 / 16)
+    result = response.radii(SMALL, 1 / 16, people, K, 0.1)
+    np.testing.assert_allclose(result[[0, 3, 4]] / 1750.520, [2.252815, 2.401733, 4.505629], rtol=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "bounded", "randomised-response"])
+def test_ldp_psrl_is_played_with_every_mechanism_and_its_priors_are_the_printed_radii(mechanism):
+    promise = Local(1.0) if mechanism == "randomised-response" else Local(1.0, 0.1)
+    choices = {"environment": "random/2x2?seed=1", "privacy": promise, "horizon": 2, "mechanism": mechanism}
+    setting = prepare("ldp-psrl/paper", episodes=1000, **choices)
+    printed_rule = rule("ldp-psrl", "local", mechanism)
+    amount = printed_rule.noise(SMALL, promise, 1000)
+    wanted = printed_rule.radii(SMALL, amount, HUNDRED, 1000, setting.design.failure)
+    np.testing.assert_allclose(printed_radii(setting.design)(HUNDRED), wanted, rtol=1e-9)
+    assert len(setting.design.question.parts) == 4
+    run = simulate("ldp-psrl/paper", episodes=1000, seeds=1, **choices)
+    assert 0 < run.regret[0, -1] < 2000
+
+
+def test_bounded_noise_by_part_charges_squares_by_the_smaller_radius():
+    """Three shifts of two cells by 2 under R_1, one of two cells by 1 under R_2; without transitions there is one radius."""
+    asked = CountQuestion(SMALL, (VISITS, REWARDS, SQUARES, TRANSITIONS), DROPPED)
+    design = make(Request(asked, Local(0.2, 0.1), Schedule.every(100), "paper", "bounded", "ldp-psrl"))
+    made = design.mechanism
+    assert (
+        isinstance(made, BoundedByPart) and made.first == 12 and made.wide == pytest.approx(math.sqrt(2) * made.bound)
+    )
+    price = asked.price()
+    assert price.shifts == ((2.0, 2), (2.0, 2), (2.0, 2), (1.0, 2))
+    small, large = Bounded(made.bound), Bounded(made.wide)
+    parts = [repeat(small.loss(replace(price, shifts=((2.0, 2),))), 3), large.loss(replace(price, shifts=((1.0, 2),)))]
+    for epsilon in (0.1, 0.5, 1.0):
+        assert design.act.loss.delta(epsilon) == pytest.approx(compose(parts).delta(epsilon), rel=1e-3)
+    single = CountQuestion(Spec(2, 2, 1), (VISITS, REWARDS, SQUARES, TRANSITIONS), DROPPED)
+    assert single.before_transitions is None
+    alone = make(Request(single, Local(0.2, 0.1), Schedule.every(100), "paper", "bounded", "ldp-psrl"))
+    assert alone.mechanism == Bounded(made.bound) and len(single.price().shifts) == 3
+
+
 def test_shuffled_obi():
     """Flips with probability p/2, p = 1/2, at epsilon ln 3 a bit; k = 101: ln(2 pi^2 101^2/.3) = 13.41682.
 
@@ -372,6 +432,9 @@ def test_every_prescription_is_worked_out_here():
         ("pucb", "tree-laplace"),
         ("dp-ucbvi", "tree-laplace"),
         ("ldp-psrl", "laplace"),
+        ("ldp-psrl", "gaussian"),
+        ("ldp-psrl", "bounded"),
+        ("ldp-psrl", "randomised-response"),
         ("offline", "gaussian"),
         ("offline", "laplace"),
     }

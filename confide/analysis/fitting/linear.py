@@ -134,7 +134,7 @@ class LinearPlan:
     @property
     def noise_stated(self) -> tuple[float, str]:
         """A standard deviation of noise, and which number has it."""
-        return max(matrix for matrix, _ in GRAM.noise_of(self.design).sizes), "a Gram matrix, at most"
+        return max(matrix for matrix, _ in GRAM.noise_of(self.design).deviations), "a Gram matrix, at most"
 
     @property
     def visits_noise(self) -> None:

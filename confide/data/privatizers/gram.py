@@ -11,7 +11,7 @@ from ... import validation
 from ...errors import InvalidInput, PrivacyError
 from ...mdp.critic import Critic
 from ...mechanisms.noise import NoiseSource, curator_noise
-from ...mechanisms.symmetric import SymmetricGaussian
+from ...mechanisms.symmetric import SymmetricGaussian, SymmetricLaplace
 from ...protocol.design import Design
 from ...protocol.kinds.gram import GRAM, MATRIX_GRID, VECTOR_GRID, GramQuestion, GramRelease
 from ...protocol.kinds.question import Member
@@ -70,22 +70,29 @@ class GramBook(LogBook):
                 f"Question {self._number + 1} was priced as {priced}. Got another one, so nothing was released.",
             )
         matrix, vectors = self._logged.sums(member)
-        size, sizes = GRAM.noise_of(self.design).sizes[self._number]
+        priced_noise = GRAM.noise_of(self.design)
+        size, sizes = priced_noise.sizes[self._number]
         noisy_matrix = np.asarray(matrix * MATRIX_GRID, dtype=np.float64)
         vector_noise = np.zeros(vectors.shape)
-        if size > 0:
+        if size > 0 and not priced_noise.normal:
+            noisy_matrix = SymmetricLaplace(size, MATRIX_GRID).add(matrix, self.noise)
+            vector_noise = np.array(
+                [self.noise.discrete_laplace(one / VECTOR_GRID, vectors.shape[1:]) for one in sizes]
+            )
+        elif size > 0:
             noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)
             vector_noise = np.array(
                 [self.noise.discrete_gaussian(std / VECTOR_GRID, vectors.shape[1:]) for std in sizes]
             )
+        matrix_noise, vector_sizes = priced_noise.deviations[self._number]
         self._number += 1
         return GramRelease(
             question,
             self._logged.people[form.half(member.kind)],
             noisy_matrix,
             np.asarray((vectors + vector_noise) * VECTOR_GRID, dtype=np.float64),
-            size,
-            np.array(sizes),
+            matrix_noise,
+            np.array(vector_sizes),
         )
 
 

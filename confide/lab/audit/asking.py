@@ -1,9 +1,10 @@
 """The likelihood of all that a linear fit releases, whose questions depend on the answers before them.
 
-What is asked next follows from what was released, without any data. So the likelihood of all releases r_1, r_2, ... is the product
-of those of r_k given the releases before it: Gaussian around a person's exact answer to the question that they led to. Where
-two halves of the people are asked apart, who is in which is drawn at random, and the likelihood is the mean over both ways. The
-ratio for two people is a function of what was released and of nothing else, so an attacker may compute it.
+What is asked next follows from what was released, without any data. So the likelihood of all releases r_1, r_2, ... is the
+product of those of r_k given the releases before it: Gaussian, or Laplace's, around a person's exact answer to the question
+that they led to. Where two halves of the people are asked apart, who is in which is drawn at random, and the likelihood is the
+mean over both ways. The ratio for two people is a function of what was released and of nothing else, so an attacker may compute
+it.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ def gram_cells(matrix: NDArray[np.generic], vectors: NDArray[np.generic]) -> Arr
 
 
 def noise_of(design: Design) -> Array:
-    """(n,) the deviation of every number that is released."""
+    """(n,) sigma, or of Laplace noise the scale, of every number that is released."""
     noise = GRAM.noise_of(design)
     features, sigmas = noise.form.features, []
     above, beside = np.triu_indices(features.dimension)
+    diagonal = np.sqrt(2) if noise.normal else 1.0
     for matrix, vectors in noise.sizes:
-        sigmas.append(np.tile(matrix * np.where(above == beside, np.sqrt(2), 1.0), features.blocks))
+        sigmas.append(np.tile(matrix * np.where(above == beside, diagonal, 1.0), features.blocks))
         sigmas += [np.full(features.blocks * features.dimension, size) for size in vectors]
     return np.concatenate(sigmas)
 
@@ -58,7 +60,7 @@ def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[st
     if family is not None and worth is not None:  # which papers do not ask for
         first = family.values(state.critics[0])
         sigmas, seen = np.append(sigmas, [worth.noise] * 2), np.append(seen, [worth.returned, worth.promised])
-    noisy = sigmas > 0
+    noisy, normal = sigmas > 0, GRAM.noise_of(plan.design).normal
 
     def likelihood(logged: Logged) -> float:
         exact = []
@@ -68,7 +70,8 @@ def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[st
         expected = np.concatenate(exact)
         if family is not None:
             expected = np.append(expected, logged.worth(family.gram, first) / family.resolution)
-        return float(-(((seen - expected)[noisy] / sigmas[noisy]) ** 2).sum() / 2)
+        apart = np.abs(seen - expected)[noisy] / sigmas[noisy]
+        return float(-(apart**2).sum() / 2 if normal else -apart.sum())
 
     both = [np.logaddexp.reduce([likelihood(logged) for logged in ways]) - np.log(len(ways)) for ways in people]
     return float(both[0] - both[1])

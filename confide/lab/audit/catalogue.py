@@ -225,6 +225,7 @@ FITTED: dict[Combination, str] = {
     Combination("judged", "laplace", CENTRAL): "laplace/judged",
     Combination("worth", "gaussian", CENTRAL): "gram/h3",
     Combination("gram", "gram-gaussian", CENTRAL): "gram/worst-h3",
+    Combination("gram", "gram-laplace", CENTRAL): "gram-laplace/worst-h3",
 }
 """The fits in which rows are attacked that only fits ask for."""
 

@@ -24,7 +24,7 @@ from ...mdp import Spec
 from ...mechanisms.noise import NoiseSource, Shape
 from ...mechanisms.randomizer import Additive
 from ...privacy import Guarantee, Loss, compose
-from ...protocol.design import AUTO
+from ...protocol.design import AUTO, SOUND, TIGHT
 from ...protocol.kinds.counts import count_cells
 from .asking import Ways, fit_log_ratio, gram_cells
 from .auditing import MANY, WHOLE, Target
@@ -305,8 +305,13 @@ def count_plan(
 def linear_plan(
     spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES, weighted: bool = True
 ) -> LinearPlan:
-    """The plan of a fit with linear features on made-up people; weighted: by variances, as `vapvi` does and `pevi` does not."""
+    """The plan of a fit with linear features on made-up people; weighted: by variances, as `vapvi` does and `pevi` does not. A pure
+    promise has the noise of `sound`.
+    """
     data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
+    how = SOUND if promise.pure else TIGHT
     if weighted:
-        return LinearPlan.of(data, promise, vapvi(features, knowledge=data.knowledge, split=split))
-    return LinearPlan.of(data, promise, pevi(features, knowledge=data.knowledge))
+        learner = vapvi(features, how, knowledge=data.knowledge, split=split)
+    else:
+        learner = pevi(features, how, knowledge=data.knowledge)
+    return LinearPlan.of(data, promise, learner, calibration=how)

@@ -18,7 +18,7 @@ from ...mdp import Spec
 from ...mdp.critic import Critic
 from ...mdp.linear import LinearFeatures
 from ...mechanisms.noise import NoiseSource
-from ...privacy import GaussianLoss
+from ...privacy import GaussianLoss, Pure
 from ...protocol.kinds.gram import GRAM, GramForm, GramQuestion
 from .asking import gram_cells, noise_of
 from .auditing import WHOLE, Target
@@ -83,8 +83,14 @@ def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> li
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         return np.stack([play(people[world], noise) for _ in range(count)])
 
-    def claimed(outputs: Array) -> Array:
-        return np.asarray((outputs - middle) @ (change / sigmas**2))
+    normal = GRAM.noise_of(design).normal
 
-    exact = GaussianLoss(float(np.linalg.norm(change / sigmas)))
+    def claimed(outputs: Array) -> Array:
+        if normal:
+            return np.asarray((outputs - middle) @ (change / sigmas**2))
+        distances = [np.abs(outputs - answer) / sigmas for answer in answers]
+        return np.asarray((distances[1] - distances[0]).sum(axis=1))
+
+    moved = np.abs(change) / sigmas
+    exact = GaussianLoss(float(np.linalg.norm(moved))) if normal else Pure(float(moved.sum()))
     return [Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, 1.0, SHARE, WHOLE)]

@@ -132,14 +132,24 @@ def certified(plan: FitPlan, judge: JudgePlan | None) -> tuple[dict[str, Any], .
 
 def _alike(ours: tuple[dict[str, Any], ...], theirs: tuple[dict[str, Any], ...]) -> bool:
     """Whether the same noise is drawn: equal numbers under equal names, or close ones where features are rounded."""
-    fields = ("name", "sigma", "scale", "matrix_sigma", "vector_sigma", "questions", "split")
+    fields = (
+        "name",
+        "sigma",
+        "scale",
+        "matrix_sigma",
+        "vector_sigma",
+        "matrix_scale",
+        "vector_scale",
+        "questions",
+        "split",
+    )
     shown = [[(word, row[word]) for word in fields if word in row] for row in ours]
     expected = [[(word, row[word]) for word in fields if word in row] for row in theirs]
     if len(shown) != len(expected):
         return False
     for ours_row, other in zip(shown, expected, strict=True):
         for (word, mine), (name, its) in zip(ours_row, other, strict=True):
-            close = abs(mine - its) <= CLOSE * abs(its) if word in ("matrix_sigma", "vector_sigma") else mine == its
+            close = abs(mine - its) <= CLOSE * abs(its) if word.startswith(("matrix_", "vector_")) else mine == its
             if word != name or not close:
                 return False
     return True

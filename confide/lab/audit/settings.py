@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...mdp import PER_STEP, MixtureFeatures, Spec
-from ...privacy import Guarantee, Participation, Schedule
+from ...privacy import Central, Guarantee, Participation, Schedule
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
 from ...protocol.kinds import CountQuestion, bandit, budgeted, counts, mixture, moments, step
 from ...protocol.kinds.bandit import BanditQuestion
@@ -212,3 +212,19 @@ _linear("split", Spec(2, 2, 2, PER_STEP), split=True)
 _linear("pevi", Spec(2, 2, 2, PER_STEP), weighted=False)
 _worst_gram("worst-h2", Spec(2, 2, 2, PER_STEP))
 _worst_gram("worst-h3", Spec(2, 2, 3, PER_STEP))
+
+
+def _pure_gram(label: str, spec: Spec) -> None:
+    """Gram sums with Laplace noise, as DP-VAPVI has them under pure epsilon."""
+
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .fits import linear_plan
+        from .grams import gram_targets
+
+        return gram_targets(name, linear_plan(spec, Central(promise.epsilon)), spec, fixed_length=True)
+
+    FITS[f"gram-laplace/{label}"] = targets
+
+
+_pure_gram("worst-h2", Spec(2, 2, 2, PER_STEP))
+_pure_gram("worst-h3", Spec(2, 2, 3, PER_STEP))

@@ -413,8 +413,7 @@ def _seen_7(facts: Facts) -> str:
             facts.claim(
                 facts.at(prior) > facts.at("LDP-PSRL, 20"),
                 "over these worlds the printed prior, which is as large as the noise of all K people, is the "
-                "better of the two. What "
-                "earlier versions of this page said of one world, and of the cause, is withdrawn.",
+                "better of the two.",
             ),
             _said_reference(facts, [f"LDP-PSRL, {epsilon:g}" for epsilon in EPSILONS]),
             SAID_SETTINGS,

@@ -24,10 +24,13 @@ def ratio(result: PartResult, other: PartResult) -> SeedInterval:
     return ratio_interval(result.final, other.final)
 
 
-def surely_less(one: PartResult, other: PartResult) -> bool:
-    """Whether one is below the other at every place, beyond the error of seeds."""
-    columns = range(one.rows.shape[1])
-    return all(ratio_interval(one.rows[:, place], other.rows[:, place]).below_one for place in columns)
+def surely_less(one: PartResult, other: PartResult) -> list[float]:
+    """The places at which one is below the other, beyond the error of seeds."""
+    return [
+        float(place)
+        for place, left, right in zip(one.x, one.rows.T, other.rows.T, strict=True)
+        if ratio_interval(left, right).below_one
+    ]
 
 
 @dataclass(frozen=True)

@@ -177,11 +177,14 @@ class CountQuestion(AboutEpisodes, Pooled):
 
     @property
     def before_transitions(self) -> int | None:
-        """How many cells of visits and rewards come before transitions; None if anything else is counted, or transitions are not.
+        """How many cells of visits, rewards and perhaps squares come before transitions; None if anything else is counted, or
+        transitions are not.
 
-        Their shifts are the first two of the price.
+        Their shifts are the first two of the price, or the first three of four.
         """
-        return self.slices[TRANSITIONS].start if self.parts == (VISITS, REWARDS, TRANSITIONS) else None
+        three, four = (VISITS, REWARDS, TRANSITIONS), (VISITS, REWARDS, SQUARES, TRANSITIONS)
+        listed = self.parts == three or (self.parts == four and len(self.price().shifts) == len(four))
+        return self.slices[TRANSITIONS].start if listed else None
 
     @property
     def kind(self) -> str:

@@ -41,7 +41,15 @@ draws keeps what each draw keeps.) Questions may depend on earlier answers (adap
 
 `paper`: Qiao and Wang (2023), Algorithm 2: rho_0 = rho/(5H); matrices with s^2 = 1/(4 rho_0), vectors with variance
 2 H^4/rho_0, 2 H^2/rho_0, 2 H^2/rho_0, for each of the 5H. (One copy in circulation prints H^2 for the first; with it the
-promise would be far off.) `sound`: all of that noise times the one factor that makes the promise true. `tight`: noise in
+promise would be far off.) `sound`: all of that noise times the one factor that makes the promise true. For pure epsilon the
+paper claims the same algorithm with the Laplace mechanism (Section 1, Lemma E.20) and states no sensitivities, which are
+
+    l1: the triangle of a matrix changes by at most d + 1, a vector by at most 2 Y sqrt(d), Y the largest target:
+
+sum_{i<=j} |x_i x_j| = (|x|_1^2 + |x|_2^2)/2 <= (d + 1)/2 for |x|_2 <= 1, as |x|_1 <= sqrt(d), and |x y|_1 <= Y sqrt(d); what two
+people add to it adds up at worst, and to half of the second where targets are centred. Cutting towards zero makes no |x_i| and no
+|y| larger, so nothing is added for it. With epsilon_0 = epsilon/(5H) for each of the 5H, matrices have scale (d + 1)/epsilon_0,
+vectors 2 H^2 sqrt(d)/epsilon_0 and 2 H sqrt(d)/epsilon_0: `paper` and `sound`, as the claim is true. `tight`: noise in
 proportion to what can change at each step, centred targets where the features allow it, and the sum, or each half's, made
 exactly the promise.
 """
@@ -65,7 +73,7 @@ from ...mdp.critic import Critic, ValueVariance
 from ...mdp.linear import Features, read_features
 from ...mechanisms.gaussian import effective_sigma
 from ...mechanisms.mechanism import NoiseMechanism
-from ...privacy import Act, GaussianLoss, Guarantee, Loss, Sensitivity, settled
+from ...privacy import Act, GaussianLoss, Guarantee, Loss, Pure, Sensitivity, settled
 from ...privacy.guarantee import CENTRAL, NONE
 from ...validation import Json
 from ..design import AUTO, SOUND, TIGHT, Design, Request
@@ -77,6 +85,7 @@ FORMAT = "confide.gram-form/1"
 RELEASE_FORMAT = "confide.gram/2"
 
 VARIANCE, VALUE = "variance", "value"
+GAUSSIAN, LAPLACE = "gaussian", "laplace"
 
 FEATURE_BITS, TARGET_BITS = 16, 10
 MATRIX_GRID = 4.0**-FEATURE_BITS
@@ -244,10 +253,17 @@ def cost(form: GramForm, step: int, kind: str, matrix_noise: float, vector_noise
     return alone * (1 + together / (4 * alone)) ** 2 if together <= 4 * alone else together
 
 
+def pure_cost(form: GramForm, step: int, kind: str, matrix_scale: float, vector_scales: tuple[float, ...]) -> float:
+    """The epsilon of one question, by the module's l1 sensitivities, where noise is Laplace's of these scales."""
+    spread, dimension = 1.0 if form.centred else 2.0, form.features.dimension
+    pairs = zip(form.ranges(step, kind), vector_scales, strict=True)
+    return (dimension + 1) / matrix_scale + sum(spread * most * math.sqrt(dimension) / scale for most, scale in pairs)
+
+
 @dataclass(frozen=True, eq=False)
 class GramRelease:
     """matrix: (B, d, d); vectors: (2, B, d) or (1, B, d), by blocks of features; both with noise, of standard deviation
-    matrix_noise (sqrt 2 times on the diagonal) and vector_noise (2,) or (1,). users: whom they are about."""
+    matrix_noise (of normal noise sqrt 2 times on the diagonal) and vector_noise (2,) or (1,). users: whom they are about."""
 
     question: GramQuestion
     users: int
@@ -311,16 +327,27 @@ def unpacked(data: bytes) -> list[Any]:
 
 @dataclass(frozen=True)
 class GramNoise(NoiseMechanism):
-    """The noise of all questions of a form: matrix and vectors, by (step, kind)."""
+    """The noise of all questions of a form: sigmas or Laplace scales of matrix and vectors, by (step, kind)."""
 
     form: GramForm = field(repr=False)
     sizes: tuple[tuple[float, tuple[float, ...]], ...]
     calibration: str
+    law: str = GAUSSIAN
 
     @property
     def name(self) -> str:
-        """`gram-gaussian`."""
-        return "gram-gaussian"
+        """`gram-gaussian` or `gram-laplace`."""
+        return f"{KIND}-{self.law}"
+
+    @property
+    def normal(self) -> bool:
+        """Whether the noise is Gaussian; else it is Laplace's."""
+        return self.law == GAUSSIAN
+
+    @property
+    def deviations(self) -> tuple[tuple[float, tuple[float, ...]], ...]:
+        """The standard deviations of the noise: sqrt 2 times a Laplace scale."""
+        return self.sizes if self.normal else self.scaled(math.sqrt(2)).sizes
 
     @property
     def grid(self) -> float:
@@ -336,19 +363,28 @@ class GramNoise(NoiseMechanism):
             total[kind] += cost(self.form, step, kind, *fine)
         return math.sqrt(max(total.values()) if self.form.split else sum(total.values()))
 
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of all answers together, of Laplace noise: a grid does not change it."""
+        spent: dict[str, list[float]] = {VARIANCE: [], VALUE: []}
+        for (step, kind), (matrix, vectors) in zip(self.form.questions, self.sizes, strict=True):
+            spent[kind].append(pure_cost(self.form, step, kind, matrix, vectors))
+        totals = [math.fsum(costs) for costs in spent.values()]
+        return max(totals) if self.form.split else sum(totals)
+
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The Gaussian loss of all answers together, whatever the sensitivity says: the form knows its own."""
-        return GaussianLoss(self.mu)
+        """The loss of all answers together, whatever the sensitivity says: the form knows its own."""
+        return GaussianLoss(self.mu) if self.normal else Pure(self.epsilon)
 
     def describe(self) -> dict[str, Json]:
         """Name, calibration and the range of noise."""
-        matrices = [matrix for matrix, _ in self.sizes]
+        matrices, word = [matrix for matrix, _ in self.sizes], "sigma" if self.normal else "scale"
         return {
             "name": self.name,
             "questions": len(self.sizes),
             "statistics": sum(1 + len(vectors) for _, vectors in self.sizes),
-            "matrix_sigma": max(matrices),
-            "vector_sigma": max(size for _, vectors in self.sizes for size in vectors),
+            f"matrix_{word}": max(matrices),
+            f"vector_{word}": max(size for _, vectors in self.sizes for size in vectors),
             "split": self.form.split,
             "centred": self.form.centred,
         }
@@ -356,19 +392,24 @@ class GramNoise(NoiseMechanism):
     def scaled(self, factor: float) -> GramNoise:
         """The same noise times a factor."""
         sizes = tuple((matrix * factor, tuple(size * factor for size in vectors)) for matrix, vectors in self.sizes)
-        return GramNoise(self.form, sizes, self.calibration)
+        return replace(self, sizes=sizes)
 
 
 def design_gram(request: Request) -> Design:
     """Price every question of a form so that all together keep the promise, or a share of it (`tight`)."""
     form, promise, calibration = GRAM.question_of(request), request.promise, request.calibration
-    if request.mechanism not in (AUTO, "gaussian"):
-        raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
-    if promise.pure:
+    if request.mechanism not in (AUTO, LAPLACE if promise.pure else GAUSSIAN):
+        raise InvalidInput(
+            "gram-noise-law",
+            "Gram sums take Gaussian noise, and Laplace noise where delta is 0. Leave --mechanism out.",
+        )
+    if promise.pure and calibration == TIGHT:
         raise InvalidInput(
             "gram-needs-delta",
-            "Gram sums take Gaussian noise, which needs delta above 0. Give a delta such as 1e-6, or rho.",
+            "Gram sums take Gaussian noise, which needs delta above 0. Give a delta such as 1e-6, or rho, or --calibration sound.",
         )
+    if promise.pure:
+        return request.design(form, Act(_printed_pure(form, promise.pure_epsilon(), calibration), form.price()))
     if calibration != TIGHT and promise.rho is None:
         raise InvalidInput("paper-needs-rho", "The paper states its noise for rho. Give rho, or use tight.")
     if calibration == TIGHT:
@@ -396,6 +437,15 @@ def _printed(form: GramForm, rho: float, calibration: str) -> GramNoise:
         (matrix, (vector * form.horizon, vector) if kind == VARIANCE else (vector,)) for _, kind in form.questions
     )
     return GramNoise(form, sizes, calibration)
+
+
+def _printed_pure(form: GramForm, epsilon: float, calibration: str) -> GramNoise:
+    share, root = epsilon / (5 * form.horizon), math.sqrt(form.features.dimension)
+    matrix, vector = (form.features.dimension + 1) / share, 2 * form.horizon * root / share
+    sizes = tuple(
+        (matrix, (vector * form.horizon, vector) if kind == VARIANCE else (vector,)) for _, kind in form.questions
+    )
+    return GramNoise(form, sizes, calibration, LAPLACE)
 
 
 def _proportional(form: GramForm) -> GramNoise:
@@ -441,7 +491,7 @@ class GramKind(Kind[GramForm, GramRelease]):
     """Gram sums, asked of a whole log at a curator; their noise is made with them."""
 
     name = KIND
-    answered = by_trust(central=("gram-gaussian",), none=("gram-gaussian",))
+    answered = by_trust(central=("gram-gaussian", "gram-laplace"), none=("gram-gaussian",))
     own_noise = True
 
     def read(self, data: bytes) -> GramForm:
@@ -468,8 +518,9 @@ class GramKind(Kind[GramForm, GramRelease]):
                 raise ValueError("its noise is not that of its statistics")
             amounts = [validation.between("noise", amount, 0.0, math.inf) for amount in (matrix, *vectors)]
             sizes.append((amounts[0], tuple(amounts[1:])))
-        noise = GramNoise(question, tuple(sizes), calibration)
-        if _plain(noise) != values:
+        law = str(values["mechanism"]).removeprefix(f"{KIND}-")
+        noise = GramNoise(question, tuple(sizes), calibration, law)
+        if law not in (GAUSSIAN, LAPLACE) or _plain(noise) != values:
             raise ValueError("its noise is of a kind that is not known")
         return noise
 

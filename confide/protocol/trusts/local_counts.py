@@ -172,6 +172,8 @@ def calibrated(
         if noise is None or calibration == SOUND:
             return Bounded.keeping(promise, size, unit)
         form = question.counts
+        if form.before_transitions is None:  # nobody changes a transition, and one radius is enough
+            return Bounded(noise, unit)
         first = form.cells - math.prod(form.shape(TRANSITIONS))
         return BoundedByPart(noise, transitions_widened(form.spec) * noise, first, unit)
     epsilon = promise.pure_epsilon()

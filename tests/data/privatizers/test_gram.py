@@ -116,6 +116,23 @@ def test_noise_of_the_priced_size_is_drawn_and_no_other_passes():
             assert not consistent(float(((factor * sample) ** 2).sum()), sample.size)
 
 
+def test_laplace_noise_of_the_priced_size_is_drawn_and_no_other_passes():
+    """Sizes over their scale are exponential: twice the sum of n of them is chi-square with 2n degrees of freedom."""
+    made = design_gram(form(), privacy.Central(1.0), "sound")
+    size, sizes = made.mechanism.sizes[-2]
+    matrices, vectors = drawn_sizes(made, 300)
+    above = np.triu_indices(SIZE)
+    assert np.array_equal(matrices, matrices.transpose(0, 2, 1))
+    for sample in (matrices[:, above[0], above[1]] / size, vectors[:, 0] / sizes[0], vectors[:, 1] / sizes[1]):
+        total = 2 * float(np.abs(sample).sum())
+        assert consistent(total, 2 * sample.size)
+        assert not consistent(2 / 3 * total, 2 * sample.size) and not consistent(3 / 2 * total, 2 * sample.size)
+    release = answered(made, len(made.question.questions) - 2, nothing(), SecureNoise())
+    assert (release.matrix_noise, *release.vector_noise) == pytest.approx(
+        tuple(math.sqrt(2) * one for one in (size, *sizes))
+    )
+
+
 def test_questions_are_answered_as_priced_or_not_at_all():
     made = design_gram(form(), privacy.Central(rho=0.5))
     asked = made.question

@@ -79,7 +79,7 @@ def test_every_trust_model_and_mechanism_is_there() -> None:
             wanted = {(kind, trust, name, how) for name in names for how in ("tight", "sound")}
             assert wanted - {("counts", "shuffle", "skellam", "sound")} <= known  # which no paper has
     assert {kind for kind, trust in designed() if kind not in PROBLEMS} <= IN_FITS
-    assert fits == {*requested("counts", "central"), "gram"}
+    assert fits == {*requested("counts", "central"), "gram", "gram-laplace"}
     assert {entry.name for entry in entries()} >= {"fit/gram", "fit/gram/split", "fit/gaussian/h3", "fit/laplace/group"}
     assert {("counts", trust, name, "none") for trust, makers in ALONE.items() for name in makers} <= known
     assert len({(entry.name, entry.calibration) for entry in entries()}) == len(entries())
