@@ -142,7 +142,7 @@ MUTANTS = (
     Mutant(
         "moments are compared in their own units",
         "data/trajectories/keys.py",
-        'pc.cast(column, pa.timestamp("us", getattr(kind, "tz", None)), safe=False)',
+        'pc.cast(column, pa.timestamp("us", zone), safe=False)',
         "column",
         (TYPES,),
         unseen=NO_PERSON,

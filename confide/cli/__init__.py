@@ -233,7 +233,7 @@ def _failed(words: Sequence[str], code: str, sentence: str, about: str = "") -> 
 def _in_one_line(error: click.ClickException) -> str:
     """The message of an error of click in one line, with where to look for help."""
     message = " ".join(error.format_message().split()).rstrip(".")
-    context = getattr(error, "ctx", None)
+    context = error.ctx if isinstance(error, click.UsageError) else None
     return f"{message}. See {context.command_path if context is not None else 'confide'} --help."
 
 

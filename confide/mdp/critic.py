@@ -35,7 +35,10 @@ class Critic:
             self,
             weights=_bounded("weights", self.weights, (blocks, dimension)),
             covariance=_bounded("covariance", self.covariance, (blocks, dimension, dimension)),
-            **{name: _number(name, getattr(self, name)) for name in ("middle", "multiplier", "margin", "top")},
+            middle=_number("middle", self.middle),
+            multiplier=_number("multiplier", self.multiplier),
+            margin=_number("margin", self.margin),
+            top=_number("top", self.top),
         )
 
     def deviation(self, points: Points) -> Array:

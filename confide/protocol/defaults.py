@@ -175,8 +175,6 @@ def mixing_for(
     batches = max(1, min(MOST_BATCHES, math.ceil(size * math.log2(max(users, 2)))))
     mixing = Mixing(**{"batch": max(least, users // batches), **chosen})
     if max(mixing.batch, mixing.burn_in) > users:
-        excess = "batch" if mixing.batch > users else "burn_in"
-        raise validation.refusal(
-            "mixing-above-episodes", excess, f"at most the number of episodes, {users:,}", getattr(mixing, excess)
-        )
+        excess, size = ("batch", mixing.batch) if mixing.batch > users else ("burn_in", mixing.burn_in)
+        raise validation.refusal("mixing-above-episodes", excess, f"at most the number of episodes, {users:,}", size)
     return mixing

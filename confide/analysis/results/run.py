@@ -175,7 +175,7 @@ class Run:
 
         target = self.check_folder(folder, replace=replace)
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
-        plain |= {name: _or_null(getattr(self, name)) for name in ("optimal_value", "random_value")}
+        plain |= {"optimal_value": _or_null(self.optimal_value), "random_value": _or_null(self.random_value)}
         config = {**plain, "final_value": self.final_value.tolist()}
         with complete_folder(target) as draft:
             parquet.write_table(self.to_arrow(), draft / CURVES)

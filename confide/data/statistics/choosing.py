@@ -68,9 +68,8 @@ class Register:
     def of(cls, partials: Sequence[Partial], key: int) -> Register:
         """One episode of everybody: the one with the largest secret word."""
         part = np.concatenate([np.full(partial.people.size, partial.part, dtype=np.int64) for partial in partials])
-        person, mark = (
-            np.concatenate([getattr(partial, name) for partial in partials]) for name in ("people", "marks")
-        )
+        person = np.concatenate([partial.people for partial in partials])
+        mark = np.concatenate([partial.marks for partial in partials])
         skip = _occurrence(part, person, mark)
         draws = secret(key, np.full_like(part, EPISODE), person, mark, part, skip)
         order = np.lexsort((draws, person))

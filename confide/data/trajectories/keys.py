@@ -85,7 +85,8 @@ def named(column: pa.Array) -> pa.Array:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return column
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return pc.cast(pc.cast(column, pa.timestamp("us", getattr(kind, "tz", None)), safe=False), pa.int64())
+        zone = kind.tz if pa.types.is_timestamp(kind) else None
+        return pc.cast(pc.cast(column, pa.timestamp("us", zone), safe=False), pa.int64())
     if pa.types.is_fixed_size_binary(kind) and kind.byte_width == UUID_BYTES:
         return _uuids(column)
     try:

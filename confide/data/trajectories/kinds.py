@@ -60,7 +60,8 @@ def _name_kind(part: DataPart, type_: pa.DataType) -> str:
             "name-type", f"People and episodes in {part.name} must be named by numbers or texts. {wrong}."
         )
     if pa.types.is_date(value) or pa.types.is_timestamp(value):
-        return "moment" if getattr(value, "tz", None) is None else "moment in a time zone"
+        zoned = pa.types.is_timestamp(value) and value.tz is not None
+        return "moment in a time zone" if zoned else "moment"
     return "name" if kind_of_type(value) in ("number", "text") or pa.types.is_fixed_size_binary(value) else str(value)
 
 
@@ -95,8 +96,9 @@ def kind_of_type(type_: pa.DataType) -> str:
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if any(test(type_) for test in numbers):
         return "number"
-    texts = ("is_string", "is_large_string", "is_binary", "is_large_binary", "is_string_view", "is_binary_view")
-    return "text" if any(hasattr(pa.types, test) and getattr(pa.types, test)(type_) for test in texts) else str(type_)
+    strings = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    texts = (*strings, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    return "text" if any(test(type_) for test in texts) else str(type_)
 
 
 def order_kept(parts: Sequence[DataPart], columns: Columns) -> tuple[str, ...]:

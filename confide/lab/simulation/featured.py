@@ -18,7 +18,7 @@ from ...data.statistics.moments import moments_of_each, summed_moments
 from ...data.trajectories.observed import ObservedEpisodes
 from ...errors import InvalidInput
 from ...learning.learners import Context
-from ...learning.learners.linear import FEATURES, FeatureContext
+from ...learning.learners.linear import FeatureContext
 from ...mdp.feature_policy import FeaturePolicy
 from ...protocol.design import Design
 from ...protocol.kinds.moments import MOMENTS, MomentsQuestion
@@ -30,11 +30,6 @@ from .streams import streams
 
 TOGETHER = 1 << 15
 """Steps that are walked at once."""
-
-
-def learns_features(learner: object) -> bool:
-    """Whether a learner asks for moments of features."""
-    return getattr(learner, "family", "") == FEATURES
 
 
 def world_of(environment: Environment) -> ObservedWorld:
@@ -61,11 +56,6 @@ def feature_problem(
         return FeatureContext(*facts, question=MOMENTS.question_of(design))
 
     return question, context_of
-
-
-def supports(setting: Setting) -> bool:
-    """Whether the learner asks for moments of features."""
-    return learns_features(setting.learner)
 
 
 def walk(world: ObservedWorld, policy: FeaturePolicy, people: int, rng: np.random.Generator) -> ObservedEpisodes:

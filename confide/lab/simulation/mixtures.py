@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...compiled import compiled
 from ...errors import InvalidInput
 from ...learning.learners import Context
+from ...learning.learners.learner import family_of
 from ...learning.learners.vtr import MIXTURE, MixtureContext
 from ...learning.learners.vtr_table import in_table
 from ...learning.planning.evaluation import flow_value
@@ -35,7 +36,7 @@ from .streams import streams
 
 def learns_mixtures(learner: object) -> bool:
     """Whether a learner asks about linear mixtures."""
-    return getattr(learner, "family", "") == MIXTURE
+    return family_of(learner) == MIXTURE
 
 
 def as_table(learner: Any, environment: Environment, choices: Choices) -> Any:

@@ -15,6 +15,9 @@ from ...analysis.results import Run
 from ...errors import InvalidInput
 from ...learning import learners
 from ...learning.learners import Context, baselines
+from ...learning.learners.learner import family_of
+from ...learning.learners.linear import FEATURES
+from ...learning.learners.vtr import MIXTURE as MIXTURES
 from ...loading import worker_setup
 from ...mdp import Model, Policy
 from ...privacy import Guarantee, Participation
@@ -77,11 +80,15 @@ def complete(choices: Choices) -> Setting:
     users = validation.integer("episodes", choices.episodes, 1, MOST_USERS)
     endless = choices.expected is not None
     expected = validation.integer("expected", choices.expected, 1, MOST_USERS) if endless else users
-    world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
+    world = as_printed(
+        world, calibration, AUTHORS.get(learner if isinstance(learner, str) else learner.name, ""), choices.model
+    )
     options = dict(choices.options)
     shuffling = {name: options.pop(name) for name in SHUFFLING & options.keys()}
     devices, claimed = str(options.pop("devices", None) or BROWSERS), bool(options.pop("claimed", None))
-    algorithm = mixtures.as_table(_make_learner(learner, calibration, options), world, choices)
+    algorithm = _make_learner(learner, calibration, options)
+    if family_of(algorithm) == MIXTURES:
+        algorithm = mixtures.as_table(algorithm, world, choices)
     context = Context(world.spec, expected, choices.failure, choices.bonus_scale)
     schedule = choices.schedule
     question, context_of = _problem(world, algorithm, context)
@@ -113,7 +120,7 @@ def by_address(choices: Choices) -> Choices:
     if not isinstance(choices.learner, str):
         return choices
     found = baselines.resolve(choices.learner, choices.privacy.trust)
-    written = {name: value for name, value in found.choices.items() if getattr(choices, name) == _DEFAULTS[name]}
+    written = {name: value for name, value in found.choices.items() if vars(choices)[name] == _DEFAULTS[name]}
     stated = choices.learner.partition("?")[0].partition("/")[2]
     if stated and "calibration" not in written and choices.calibration != stated:
         raise InvalidInput(
@@ -131,9 +138,10 @@ def _problem(world: Environment, learner: Any, context: Context) -> tuple[Any, C
 
     Learners of mixtures and of features have problems of their own; of any other it is the question that it asks first.
     """
-    if mixtures.learns_mixtures(learner):
+    family = family_of(learner)
+    if family == MIXTURES:
         return mixtures.mixture_problem(world, learner, context)
-    if featured.learns_features(learner):
+    if family == FEATURES:
         return featured.feature_problem(world, context)
     return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
 
@@ -167,18 +175,19 @@ def online_listing(name: str) -> learners.LearnerListing:
 
 def choose_engine(setting: Setting, engine: str | None) -> str:
     """The name of the engine that was asked for, if it can serve this setting; without one, of the fastest that can."""
-    able = [name for name, supports in _ABLE.items() if supports(setting)]
-    if featured.learns_features(setting.learner):
+    family = family_of(setting.learner)
+    if family == FEATURES:
         return validation.choice("engine", engine or FEATURED, [FEATURED])
     if engine is None:
         # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
-        preferred = [MIXTURE, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [MIXTURE, BATCHED]
-        return next((name for name in preferred if name in able), PLAIN)
-    about_mixtures = mixtures.learns_mixtures(setting.learner)
-    validation.choice("engine", engine, [MIXTURE, PLAIN] if about_mixtures else [BATCHED, STEPWISE, PLAIN])
+        preferred = [STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [BATCHED]
+        if family == MIXTURES:
+            preferred = [MIXTURE, *preferred]
+        return next((name for name in preferred if _ABLE[name](setting)), PLAIN)
+    validation.choice("engine", engine, [MIXTURE, PLAIN] if family == MIXTURES else [BATCHED, STEPWISE, PLAIN])
     if engine == BATCHED:
         _ = setting.model
-    if engine not in able:
+    if not _ABLE[engine](setting):
         raise InvalidInput(
             "engine-unfit", f"The {engine} engine does not know this mechanism or learner. Use plain, or batched."
         )
@@ -187,7 +196,6 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
 
 _ABLE: dict[str, Callable[[Setting], bool]] = {
     MIXTURE: mixtures.supports,
-    FEATURED: featured.supports,
     STEPWISE: stepwise.supports,
     BATCHED: batched.supports,
     PLAIN: lambda setting: True,

@@ -95,7 +95,7 @@ def _place(folder: Path | None, values: Mapping[str, str]) -> Path | None:
 def _flat(choices: Choices) -> dict[str, Json]:
     """All that is chosen by name, options of the learner among it."""
     return {
-        **{name: getattr(choices, name) for name in choices.__dataclass_fields__ if name != "options"},
+        **{name: value for name, value in vars(choices).items() if name != "options"},
         **choices.options,
     }
 

@@ -47,8 +47,13 @@ def check_release(release: CountRelease, episodes: list[Trajectory]) -> None:
         assert (release.counts.visits > -radius).all() and (release.counts.visits < most + radius).all()
         return
     true = true_counts(release.question, episodes)
-    for kind in ("visits", "rewards", "squares", "transitions"):
-        estimated, exact, radius = getattr(release.counts, kind), getattr(true, kind), getattr(release.radius, kind)
+    counts, radii = release.counts, release.radius
+    for kind, estimated, exact, radius in (
+        ("visits", counts.visits, true.visits, radii.visits),
+        ("rewards", counts.rewards, true.rewards, radii.rewards),
+        ("squares", counts.squares, true.squares, radii.squares),
+        ("transitions", counts.transitions, true.transitions, radii.transitions),
+    ):
         assert estimated.shape == exact.shape and np.isfinite(estimated).all()
         worst = float(np.abs(estimated - exact).max())
         assert worst <= radius, f"{kind} are off by {worst:.3g}, more than their radius {radius:.3g}"

@@ -119,6 +119,12 @@ class Learner(Protocol[C, S, Q, R]):
 AnyLearner: TypeAlias = Learner[Any, Any, Any, Any]
 """A learner that was looked up by its name: that its states, questions and releases belong together is known to its own file."""
 
+
+def family_of(learner: object) -> str:
+    """What a learner asks about where that is no counts: `linear.FEATURES`, `vtr.MIXTURE`; else "", as of learners of one's own."""
+    return str(getattr(learner, "family", ""))
+
+
 CountLearner: TypeAlias = Learner[Context, State, CountQuestion, CountRelease]
 """A learner from counts."""
 

@@ -99,8 +99,9 @@ class MomentsQuestion(AboutEpisodes, Rounded):
     def __post_init__(self) -> None:
         validation.integer("horizon", self.horizon, 1)
         validation.choice("model", self.dynamics, (STATIONARY, PER_STEP))
-        for name in ("reward_weight", "gram_bound", "vector_bound"):
-            object.__setattr__(self, name, validation.positive(name, getattr(self, name)))
+        object.__setattr__(self, "reward_weight", validation.positive("reward_weight", self.reward_weight))
+        object.__setattr__(self, "gram_bound", validation.positive("gram_bound", self.gram_bound))
+        object.__setattr__(self, "vector_bound", validation.positive("vector_bound", self.vector_bound))
         object.__setattr__(self, "next_weight", validation.between("next_weight", self.next_weight, 0.0, 1e6))
         if self.single and not math.isclose(
             self.vector_bound, self.reward_weight / 2 * math.sqrt(self.gram_bound), rel_tol=1e-12

@@ -19,6 +19,7 @@ from ...errors import FormatError, InvalidInput
 from ...learning import learners
 from ...learning.learners import Context, State, state_bytes
 from ...learning.learners.late import expected_visits
+from ...learning.learners.learner import family_of
 from ...mdp import Policy, policies
 from ...mdp.feature_policy import published
 from ...protocol.kinds import asked, moments
@@ -226,7 +227,7 @@ def learner_of(contract: Contract) -> tuple[Any, LearnerAdapter]:
     settings = contract.document["learner"]
     learner = learners.make(settings["name"], **settings["options"])
     kind = contract.design.question.kind
-    if _KINDS.get(getattr(learner, "family", ""), "") != (kind if kind in _ADAPTERS else ""):
+    if _KINDS.get(family_of(learner), "") != (kind if kind in _ADAPTERS else ""):
         raise FormatError(
             "contract-learner",
             f"The contract's learner, {settings['name']}, does not ask about {kind}. Make another contract.",

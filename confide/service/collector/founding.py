@@ -12,6 +12,7 @@ from ... import validation
 from ...errors import InvalidInput
 from ...learning import learners
 from ...learning.learners import Context
+from ...learning.learners.learner import family_of
 from ...mdp import MixtureFeatures, Spec
 from ...mdp.described import DescribedFeatures
 from ...privacy import Guarantee, Schedule
@@ -137,7 +138,7 @@ class ServiceChoices:
     def _question(self, users: int) -> Any:
         """The question that the learner asks first."""
         algorithm = learners.make(self.learner, **self.options)
-        family = getattr(algorithm, "family", "")
+        family = family_of(algorithm)
         if family == MIXTURE:
             return self._mixture_problem()
         if family == FEATURES:

@@ -70,8 +70,8 @@ class PeerHeads:
 
     def to_json(self) -> bytes:
         """The bytes that are sent."""
-        parts = {name: _plain(getattr(self, name)) for name in ("head", "closing")}
-        texts = {name: to_base64(getattr(self, name)) for name in ("nonce", "signature")}
+        parts = {"head": _plain(self.head), "closing": _plain(self.closing)}
+        texts = {"nonce": to_base64(self.nonce), "signature": to_base64(self.signature)}
         return json.dumps({**parts, **texts, "holder": self.holder}).encode()
 
     @classmethod

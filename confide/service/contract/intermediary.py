@@ -61,8 +61,9 @@ class Intermediary:
             raise ValueError(f"the operator of its {intermediary.role} is no word")
         if intermediary.address is not None and not str(intermediary.address).startswith(("http://", "https://")):
             raise ValueError(f"the address of its {intermediary.role} is none")
-        for name in ("deadline", "publication", "patience"):
-            validation.between(name, getattr(intermediary, name), 0, MONTH)
+        validation.between("deadline", intermediary.deadline, 0, MONTH)
+        validation.between("publication", intermediary.publication, 0, MONTH)
+        validation.between("patience", intermediary.patience, 0, MONTH)
         if not 0 < window <= intermediary.deadline:
             raise ValueError("reports are sent at a time drawn inside a window, which must end before the deadline")
         _check_tickets(intermediary, design)

@@ -73,6 +73,12 @@ def bounded(method: F) -> F:
     return in_time  # type: ignore[return-value]
 
 
+class _OwnOfThread(threading.local):
+    """What each thread has of its own: the connection that it kept open."""
+
+    connection: HTTPConnection | None = None
+
+
 class Transport:
     """Requests to one service. timeout: seconds for a whole request. keep: each thread has a connection of its own, which stays
     open until `close`.
@@ -88,7 +94,7 @@ class Transport:
             raise InvalidInput("service-needs-https", "A service that is not on this machine must be reached by https.")
         self.url, self.timeout = url.rstrip("/"), timeout
         self._parts, self._keep = parts, keep
-        self._own = threading.local()
+        self._own = _OwnOfThread()
         self._open: set[HTTPConnection] = set()
 
     def beside(self, url: str) -> Transport:
@@ -122,7 +128,7 @@ class Transport:
         """
         until = min(_deadline.get(), time.monotonic() + self.timeout)
         request = _Message(verb, self._parts.path.rstrip("/") + path, body, headers)
-        kept_connection: HTTPConnection | None = getattr(self._own, "connection", None)
+        kept_connection = self._own.connection
         self._own.connection = None
         if kept_connection is not None:
             try:

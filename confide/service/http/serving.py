@@ -41,7 +41,7 @@ class JsonLines(logging.Formatter):
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
-            **getattr(record, "details", {}),
+            **vars(record).get("details", {}),
         }
         return json.dumps(line)
 
