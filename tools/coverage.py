@@ -49,7 +49,19 @@ from confide.mdp.linear import LinearFeatures
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from tools.coverage_answers import AnswerTally
 from tools.coverage_document import written
-from tools.coverage_logs import ANSWERS, FIRST_WORLD, LOGS, RARE, VARIANTS, Log, Variant, drawn_log, drawn_world, logged
+from tools.coverage_logs import (
+    ANSWERS,
+    FIRST_WORLD,
+    LOGS,
+    RARE,
+    RETURNING,
+    VARIANTS,
+    Log,
+    Variant,
+    drawn_log,
+    drawn_world,
+    logged,
+)
 from tools.coverage_worlds import measured_families
 
 GOAL, WRONG = 0.93, 0.025
@@ -105,6 +117,7 @@ class StatementTally:
         """A row of the table."""
         shares = "".join(f"{self.held[statement] / self.fits:6.3f}" for statement in STATEMENTS)
         widths = " ".join(f"{total / self.fits:.3g}" for total in self.width.values())
+        widths += f", gained {self.gained / self.fits:.3g}"
         rest = f"{self.sure / self.fits:6.2f}{self.wrong / self.fits:7.3f}  {widths}"
         return f"{name:28}{people:8,} {shares}{rest}{'' if self.ok else '   MISSED'}  ({self.seconds:.0f} s)"
 
@@ -254,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return measured_families(options.only, options.people, fits, *how)
     tasks: list[Task] = [
         (variant, people, options.worlds, options.fits if variant.people is None else max(1, options.fits // 4))
-        for variant in (*VARIANTS, *RARE, *ANSWERS)
+        for variant in (*VARIANTS, *RETURNING, *RARE, *ANSWERS)
         for size, people in ({"many": variant.people} if variant.people else SIZES).items()
         if options.only in f"{variant.name} {size}"
     ]

@@ -19,7 +19,8 @@ FIRST_WORLD = 70_000
 @dataclass(frozen=True)
 class Variant:
     """A kind of log. horizon: None for one drawn with the world. sizes: states and actions, None for drawn ones. rate: rewards of 0
-    or 1, whose mean of a pair is drawn between 0 and twice that. people: how many, None for both of the usual numbers.
+    or 1, whose mean of a pair is drawn between 0 and twice that. people: how many, None for both of the usual numbers. users: how
+    people's 1 to `MOST` episodes are counted, None where everybody has one.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Variant:
     large: bool = False
     answers: bool = False
     propensities: bool = False
+    users: str | None = None
 
 
 VARIANTS = (
@@ -68,6 +70,16 @@ ANSWERS = (
 )
 """Logs of which several policies are compared, and the learned one is explained."""
 
+
+MOST = 20
+"""Episodes of one person, in logs of people who come again."""
+
+RETURNING = tuple(
+    Variant(f"1 to {MOST} {'short ' if short else ''}episodes, {users}", users=users, short=short)
+    for short in (False, True)
+    for users in (f"all:{MOST}", "limit", f"group:{MOST}")
+)
+"""Logs of people who come again, counted in each of the ways that there are."""
 
 RATES = (0.003, 0.01, 0.1, 0.5)
 """Mean rewards, from rare to even."""
@@ -149,7 +161,11 @@ def drawn_log(
     model: Model, usual: Policy, people: int, variant: Variant, rng: np.random.Generator
 ) -> tuple[dict[str, Any], Dataset]:
     """The records, and the same read."""
-    records = draw_records(model, usual, people, rng)
+    many = np.ones(people, dtype=np.int64) if variant.users is None else rng.integers(1, MOST + 1, people)
+    records: dict[str, Any] = draw_records(model, usual, int(many.sum()), rng)
+    if variant.users is not None:
+        records["episode"] = records["user"]
+        records["user"] = np.repeat(np.arange(people), many)[records["user"]]
     states, actions = model.rewards.shape[1:]
     if variant.short:
         states -= 1
@@ -157,6 +173,7 @@ def drawn_log(
         records = {name: column[alive] for name, column in records.items()}
         records["next_state"] = np.where(records["next_state"] < states, records["next_state"], records["state"])
     declared: dict[str, Any] = {"model": "per-step" if variant.per_step or variant.linear else "stationary"}
+    declared["users"] = variant.users or "one"
     if not variant.told:
         del records["next_state"]
     if variant.known:

@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         "all rows of a person are weighed where one is to be",
         "data/statistics/weighing.py",
-        "    mine = episodes.begun[episodes.counted] - base\n",
+        "    mine = episodes.begun[episodes.drawn] - base\n",
         "    mine = episodes.begun - base\n",
         ("tests/analysis/fitting/test_propensities.py::test_of_a_person_with_several_rows_one_is_weighed",),
         unseen="The audit of a fit has people with one row each.",

@@ -43,8 +43,8 @@ MUTANTS = (
     Mutant(
         "a release that does not say its noise is read as one without",
         "protocol/releases/release_bytes.py",
-        "form != FORMAT or len(rest) not in (1, 2, 3)",
-        "form != FORMAT or len(rest) not in (0, 1, 2, 3)",
+        "form != FORMAT or len(rest) not in (1, 2, 3, 4)",
+        "form != FORMAT or len(rest) not in (0, 1, 2, 3, 4)",
         ("tests/protocol/releases/test_release_bytes.py::test_a_release_that_does_not_say_its_noise_is_refused",),
         unseen="it changes what is read of bytes",
     ),

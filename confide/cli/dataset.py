@@ -51,7 +51,9 @@ DECLARED = (
     click.option(
         "--groups", metavar="COLUMN=LABEL,...", help="Public groups of users, such as sex=f,m: who gains and who loses."
     ),
-    click.option("--users", default="one", show_default=True, help="Several episodes of one: one, limit or group:K."),
+    click.option(
+        "--users", default="one", show_default=True, help="Several episodes of one: one, limit, all:K or group:K."
+    ),
     click.option("--fixed-length", is_flag=True, help="Every episode has HORIZON steps; add no end state."),
     click.option("--table", help="The table, or a query, of a database file."),
     click.option("--sort", is_flag=True, help="Sort rows by user, episode and step first."),

@@ -221,6 +221,7 @@ class Design:
     def verified(self) -> Design:
         """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
         self._trust.check(self)
+        self.kind.check(self)
         if self.calibration != PAPER and self.requested.private and not keeps(self.act.loss, self.requested):
             raise calibration_failed(self.requested)
         return self

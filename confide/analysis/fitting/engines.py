@@ -21,7 +21,7 @@ from ...data.statistics.counting import (
     total,
 )
 from ...data.statistics.tally import Chosen
-from ...data.trajectories.dataset import LIMIT, Dataset
+from ...data.trajectories.dataset import ALL, LIMIT, Dataset
 from ...data.trajectories.keys import fresh_key
 from ...errors import InvalidInput
 from .dask_parts import ClusterParts, connect, finished
@@ -86,20 +86,20 @@ def _count(
 ) -> DatasetCounts:
     """The counts of everybody. apart: also those of two random halves of the people. judging: see `count`."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
-    if not apart and data.users.mode != LIMIT:
+    if not apart and data.users.mode not in (LIMIT, ALL):
         everybody = total(data, _with_progress(run(key, everything, judging=judging), progress))
         judges = 0 if everybody.judging is None else everybody.judging.people
         return replace(everybody, users=everybody.users - judges)
     listed = sorted((part.without_cells() for part in run(key, everything)), key=lambda part: part.part)
-    register = Register.of(listed, key)
+    register = Register.of(listed, key, max(data.users.history, 1))
 
     def counted(chosen: list[Chosen], on_part: Progress | None = None, keep: bool = False) -> DatasetCounts:
-        people = sum(part.who.size for part in chosen)
+        many = sum(part.who.size for part in chosen)
         parts = _with_progress(run(key, chosen, keep=keep, judging=judging), on_part)
-        return total(data, parts, lambda result: register.check(result, people))
+        return total(data, parts, lambda result: register.check(result, many))
 
     if judging.share:
-        people = register.person.size
+        people = register.people
         judges = round(judging.share * people)
         choosing, others = register.parted(judges)
         kept = counted(others, keep=True)

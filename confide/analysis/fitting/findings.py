@@ -193,7 +193,7 @@ def judgement(evidence: Evidence, learned: Learned, in_units: UnitConverter) -> 
         "practice": in_units(evidence.evaluate(None)),
         "gain": {**in_units(gain, difference=True), "sure": gain.sure()},
         "recommended": gain.sure(),
-        "needed_to_be_sure": None if gain.sure() else enough_people(more, evidence.practice.episodes, gain.confidence),
+        "needed_to_be_sure": None if gain.sure() else enough_people(more, evidence.practice.people, gain.confidence),
         "confidence": value.confidence,
     }
 

@@ -60,7 +60,7 @@ PROBLEM = [
     "# reward_range = [0, 1]          # between which numbers a step's reward lies, from what is publicly known",
     "# return_range = [0, 1]          # between which numbers all of an episode's rewards together lie, if that is narrower",
     "# fixed_length = true            # every episode has all its steps",
-    '# users = "one"                  # people with several episodes: "limit" takes one of each, "group:3" up to 3',
+    '# users = "one"                  # people with several episodes: "limit" takes one of each, "all:20" up to 20',
     '# missing = "category"           # missing entries of states are one more category',
     '# groups = "sex=f,m"             # public groups of users: who gains and who loses',
     '# model = "per-step"             # moves depend on the step',

@@ -17,7 +17,7 @@ from ... import validation
 from ...data.privatizers import open_book
 from ...data.statistics.counting import DatasetCounts
 from ...data.statistics.gram import Logged, LoggedSteps
-from ...data.trajectories.dataset import GROUP, Dataset
+from ...data.trajectories.dataset import ALL, GROUP, Dataset
 from ...errors import InvalidInput
 from ...learning.learners import Context
 from ...learning.learners.vapvi import LinearState, Vapvi
@@ -67,10 +67,10 @@ class LinearPlan:
         calibration: str = TIGHT,
     ) -> LinearPlan:
         """The plan of a fit: what is asked, and what it costs; all of the promise for Gram sums, unless something is judged."""
-        if data.users.mode == GROUP:
+        if data.users.mode in (GROUP, ALL):
             raise InvalidInput(
                 "linear-several-episodes",
-                "Linear learners take one episode a person. Use --users limit instead of group.",
+                "Linear learners take one episode a person. Use --users limit instead.",
             )
         if data.return_range is not None:
             raise InvalidInput(

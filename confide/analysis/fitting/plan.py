@@ -16,6 +16,7 @@ from ...data.statistics.counting import DatasetCounts
 from ...data.trajectories.dataset import Dataset
 from ...data.trajectories.labels import BY_CATEGORY
 from ...errors import InvalidInput
+from ...learning.planning.consistency import settle
 from ...mdp import Spec
 from ...mdp.knowledge import Knowledge
 from ...mechanisms.mechanism import NoiseMechanism
@@ -59,8 +60,11 @@ USUAL_SHARE, FEWEST_PEOPLE, NONE = 0.3, 2000, "none"
 MOST_ACTIONS = 8
 """With more actions too few visits are left of each action before, and chances are told by the state alone."""
 
+CAME_SHARE = 0.03
+"""Of the promise, spent on how many episodes people's histories have, where these are counted."""
+
 COUNTS, STARTS, RETURNS, WEIGHED, VISITED = "counts", "starts", "returns", "weighed", "visited"
-PREVIOUS = "previous"
+PREVIOUS, CAME = "previous", "came"
 RELEASED = {
     COUNTS: "counts",
     STARTS: "first states",
@@ -68,6 +72,7 @@ RELEASED = {
     WEIGHED: "returns, weighted by propensities",
     VISITED: "how often each pair was counted",
     PREVIOUS: "actions by the action before",
+    CAME: "how many episodes people have",
 }
 """What each release is about, in words."""
 FAILURE = 0.05
@@ -99,7 +104,7 @@ class Published(NamedTuple):
                 self.paper,
                 failure=failure,
                 possible=possible_cells(question, knowledge),
-                episodes=data.users.most,
+                episodes=data.users.charged,
             )
         )
 
@@ -132,6 +137,11 @@ class CountPlan:
             raise InvalidInput(
                 "paper-asks-no-propensities",
                 "The paper asks for no propensities. Leave --propensity out, or --calibration.",
+            )
+        if data.users.history:
+            raise InvalidInput(
+                "paper-knows-no-histories",
+                "Papers count one episode of a person, and no histories. Use --users limit, or leave --calibration out.",
             )
         accepted, promised = validation.between("failure", failure, 1e-12, 0.5), replace(promise, unit=data.unit)
         design = published.designed(data, promised, mechanism, accepted, schedule)
@@ -168,7 +178,8 @@ class CountPlan:
         """
         knowledge, pure = data.knowledge, takes_laplace(mechanism, replace(promise, unit=data.unit))
         centre = centre_of(reward_centre, data)
-        counted = counted_for(question_for(knowledge, bool(data.columns.next_state), centre), visits, not pure)
+        asked, history = question_for(knowledge, bool(data.columns.next_state), centre), data.users.history
+        counted = counted_for(asked, visits, not pure, history)
         questions: dict[str, Any] = {COUNTS: counted}
         if visits_pay(counted, knowledge.average_width, not pure):
             questions[VISITED] = visits_question(counted)
@@ -178,8 +189,10 @@ class CountPlan:
             questions[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
         if judged and data.floor is None and tells_previous(knowledge.spec):
             questions[PREVIOUS] = previous_question(knowledge.spec)
+        if history:
+            questions[CAME] = CountQuestion(Spec(int(ranges_of(history)[-1]) + 1, 1, 1), (VISITS,))
         shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE, VISITED: VISITED_SHARE}
-        shares[PREVIOUS] = PREVIOUS_SHARE
+        shares |= {PREVIOUS: PREVIOUS_SHARE, CAME: CAME_SHARE}
         spent = RETURNS_SHARE + sum(shares[name] for name in questions if name != COUNTS)
         shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
         accepted = validation.between("failure", failure, 1e-12, 0.5)
@@ -195,7 +208,7 @@ class CountPlan:
                     failure=accepted / radii,
                     share=shares[name],
                     possible=_possible(name, question, knowledge),
-                    episodes=data.users.most,
+                    episodes=data.users.charged,
                 )
                 for name, question in questions.items()
             ]
@@ -273,6 +286,8 @@ class CountPlan:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
         cells[PREVIOUS] = counted.previous
+        if CAME in self.designs:
+            cells[CAME] = np.bincount(ranges_of(len(counted.came)), counted.came).astype(np.int64)
         if VISITED in self.designs:
             cells[VISITED] = rows_of(self.question, counted.cells)
         released: dict[str, CountRelease | ReturnsRelease] = {}
@@ -359,8 +374,24 @@ def rows_of(question: Counted, cells: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def together_read(releases: Mapping[str, Any]) -> dict[str, Any]:
-    """Releases by name, in which counts know of visits that were asked for by themselves."""
-    return {**releases, COUNTS: releases[COUNTS].with_visits(releases.get(VISITED))}
+    """Releases by name, in which counts know of visits that were asked for by themselves, and of how many episodes people have."""
+    counts = releases[COUNTS].with_visits(releases.get(VISITED))
+    if CAME in releases:
+        counts = replace(counts, came=law_of(releases[CAME], counts.episodes))
+    return {**releases, COUNTS: counts}
+
+
+def ranges_of(most: int) -> NDArray[np.int64]:
+    """(most,) in which range each number of episodes is counted: 1, 2, 3 to 4, 5 to 8, and so on, in few cells for any number."""
+    return np.array([number.bit_length() for number in range(most)], dtype=np.int64)
+
+
+def law_of(release: CountRelease, most: int) -> NDArray[np.float64]:
+    """(most,) the law of how many episodes people have, all numbers of a range alike."""
+    ranges = ranges_of(most)
+    shares = np.maximum(release.counts.visits.ravel() / max(release.users, 1), 0.0)
+    settle(shares, 1.0)
+    return np.asarray(shares[ranges] / np.bincount(ranges)[ranges])
 
 
 def assumptions(data: Dataset) -> list[str]:
@@ -369,6 +400,8 @@ def assumptions(data: Dataset) -> list[str]:
     people = {
         "one": "one episode a person" if data.columns.user else "every episode is another person's",
         "limit": "one episode of every person, drawn at random",
+        "all": f"up to {users.most} episodes of every person, drawn at random of more, as one history; returns are the mean of its "
+        "episodes', and first states are those of one of them, drawn at random",
         "group": f"at most {users.most} episodes a person, charged as a group of {users.most}",
     }[users.mode]
     low, high = data.declared
@@ -415,6 +448,6 @@ def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool
     if name == PREVIOUS:
         return np.tile(knowledge.acting.ravel(), knowledge.spec.actions + 1)
     possible = np.ones(question.cells, dtype=np.bool_)
-    if knowledge.end is not None:
+    if name == STARTS and knowledge.end is not None:
         possible[knowledge.end] = False
     return possible

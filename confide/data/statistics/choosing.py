@@ -9,6 +9,10 @@ function is, and what SipHash is believed to be: here, and nowhere else, a promi
 **One episode of each person** (`limit`): the one with the largest word. Nobody counts twice in a reading (see `tally`),
 and whose episode it is depends on her own names only; so replacing a person changes one episode of what is counted.
 
+**A history of each person** (`all`): of more than m episodes those with the m largest words; and the one with the largest stands
+for its person wherever one episode does (first states, what those who judge do). So again whose episodes they are depends on a
+person's own names only, and replacing a person changes one history of what is counted.
+
 **Judging people**: where everybody has one episode, those whose word is among the first `share` of all words (`choosers`), in the
 one reading that counts the others; else (`parted`) as many as that, with halves' own proof. By the word their number is drawn,
 too; but it depends on words alone: couple the two data sets as below, with the same word for x and for x', whose names may differ,
@@ -48,8 +52,8 @@ EPISODE, PERSON, SEEN = range(3)
 
 @dataclass(frozen=True, eq=False)
 class Register:
-    """Who was read: sensitive. part, person, mark, skip: (n,), for every episode that may be counted, one a person;
-    digest: of all that was read, in whatever order.
+    """Who was read: sensitive. part, person, mark, skip: (n,), for every episode that may be counted; drawn: (n,) the one of each
+    person that stands for them. digest: of all that was read, in whatever order.
     """
 
     key: int
@@ -58,6 +62,7 @@ class Register:
     person: NDArray[np.int64]
     mark: NDArray[np.int64]
     skip: NDArray[np.int64]
+    drawn: NDArray[np.bool_]
     digest: int
 
     def __repr__(self) -> str:
@@ -65,8 +70,8 @@ class Register:
         return "Register()"
 
     @classmethod
-    def of(cls, partials: Sequence[Partial], key: int) -> Register:
-        """One episode of everybody: the one with the largest secret word."""
+    def of(cls, partials: Sequence[Partial], key: int, most: int = 1) -> Register:
+        """Up to so many episodes of everybody, by default one: those with the largest secret words."""
         part = np.concatenate([np.full(partial.people.size, partial.part, dtype=np.int64) for partial in partials])
         person = np.concatenate([partial.people for partial in partials])
         mark = np.concatenate([partial.marks for partial in partials])
@@ -74,28 +79,37 @@ class Register:
         draws = secret(key, np.full_like(part, EPISODE), person, mark, part, skip)
         order = np.lexsort((draws, person))
         last = np.append(person[order][1:] != person[order][:-1], np.ones(min(1, order.size), dtype=np.bool_))
-        selected = order[last]
-        return cls(
-            key, len(partials), part[selected], person[selected], mark[selected], skip[selected], digest(partials, key)
-        )
+        ends = np.flatnonzero(last)
+        after = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(
+            order.size
+        )  # how many words of a person are larger
+        selected, drawn = order[after < most], last[after < most]
+        whose = part[selected], person[selected], mark[selected], skip[selected]
+        return cls(key, len(partials), *whose, drawn, digest(partials, key))
+
+    @property
+    def people(self) -> int:
+        """How many there are."""
+        return int(self.drawn.sum())
 
     def everybody(self) -> list[Chosen]:
         """The chosen episodes, for each part."""
         return self._chosen(np.ones(self.person.size, dtype=np.bool_))
 
     def parted(self, second: int) -> tuple[list[Chosen], list[Chosen]]:
-        """All people but `second` of them, and those: sorted by the word of the person, for each part.
+        """All people but `second` of them, and those, each with the one episode that stands for them: sorted by the word of the
+        person, for each part.
 
         Both sizes are public, as n is. The price of what is asked of both is the larger one, for the reason that halves have.
         """
-        draws = secret(self.key, np.full_like(self.person, PERSON), self.person)
-        apart = np.zeros(self.person.size, dtype=np.bool_)
-        apart[np.lexsort((self.person, draws))[self.person.size - second :]] = True
-        return self._chosen(~apart), self._chosen(apart)
+        everybody = self.person[self.drawn]
+        draws = secret(self.key, np.full_like(everybody, PERSON), everybody)
+        apart = np.isin(self.person, everybody[np.lexsort((everybody, draws))[everybody.size - second :]])
+        return self._chosen(~apart), self._chosen(apart & self.drawn)
 
     def halves(self) -> tuple[list[Chosen], list[Chosen]]:
         """Two random halves of the people, of ceil(n/2) and floor(n/2), for each part."""
-        return self.parted(self.person.size // 2)
+        return self.parted(self.people // 2)
 
     def check(self, partials: Sequence[Partial], counted: int) -> None:
         """Refuse a reading that shows other people, episodes or rows than the first, or not all that were chosen."""
@@ -110,9 +124,9 @@ class Register:
         chosen = []
         for number in range(self.parts):
             mine = np.flatnonzero(mask & (self.part == number))
-            mine = mine[np.argsort(self.person[mine], kind="stable")]
+            mine = mine[np.lexsort((self.skip[mine], self.mark[mine], self.person[mine]))]
             none = np.zeros(mine.size, dtype=np.int64)
-            chosen.append(Chosen(True, self.person[mine], self.mark[mine], self.skip[mine], none))
+            chosen.append(Chosen(True, self.person[mine], self.mark[mine], self.skip[mine], none, self.drawn[mine]))
         return chosen
 
 

@@ -29,7 +29,7 @@ from ...protocol.kinds.counts import (
 )
 from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.kinds.spending import Spending, unspent
-from ..trajectories.dataset import GROUP, LIMIT, Dataset
+from ..trajectories.dataset import ALL, GROUP, LIMIT, Dataset
 from . import tally
 from .keeping import PreviousActions, StepCollector, choosers, together
 from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
@@ -41,7 +41,7 @@ from .weighing import improper, weigh
 ReadingCheck = Callable[[Sequence["Partial"]], None]
 
 _NONE = np.empty(0, dtype=np.int64)
-EVERYTHING = Chosen(False, _NONE, _NONE, _NONE, _NONE)
+EVERYTHING = Chosen(False, _NONE, _NONE, _NONE, _NONE, np.empty(0, dtype=np.bool_))
 """All episodes count."""
 
 
@@ -76,6 +76,7 @@ class Partial:
     read: int
     clipped: int
     shortened: int = 0
+    came: NDArray[np.int64] = field(default_factory=_nothing)
     steps: tuple[StepPoints, ...] = ()
     weighed: NDArray[np.int64] = field(default_factory=_nothing)
     files: tuple[str, ...] = ()
@@ -100,7 +101,7 @@ class DatasetCounts:
     rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
     halves of the people, where they were counted apart.
     judging: the steps of those who judge, who are not counted; previous: (A+1, S, A) actions by the one before, flat. weighed:
-    rewards by logged propensities, if told. files: what was read.
+    rewards by logged propensities, if told. files: what was read. came: (most,) of histories, how many have so many episodes.
     """
 
     cells: NDArray[np.int64]
@@ -117,6 +118,7 @@ class DatasetCounts:
     files: tuple[str, ...] = ()
     judging: Episodes | None = None
     previous: NDArray[np.int64] = field(default_factory=_nothing)
+    came: NDArray[np.int64] = field(default_factory=_nothing)
 
     @property
     def people(self) -> int:
@@ -178,6 +180,7 @@ def frame(data: Dataset, counted: Counted) -> Frame:
         round(knowledge.end_reward * tally.RETURN),
         counted.budget,
         question.centre_units,
+        data.users.history,
     )
 
 
@@ -188,9 +191,9 @@ def rules_of(data: Dataset, question: Counted) -> Rules:
     return Rules(numbers, knowledge.support, knowledge.allowed, np.rint(known * tally.RETURN).astype(np.int64))
 
 
-def _nil(question: Counted) -> Sums:
+def _nil(question: Counted, history: int) -> Sums:
     """Sums before anything is counted: all zero."""
-    shapes = (question.cells, question.spec.states, PROBLEMS, (PROBLEMS, SHOWN), 1)
+    shapes = (question.cells, question.spec.states, PROBLEMS, (PROBLEMS, SHOWN), 1, history)
     return Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
 
@@ -208,7 +211,7 @@ def count_part(
     judging: who judges, where nothing was chosen before: they are not counted, and their steps are kept.
     """
     apart = judging.share > 0 and not chosen.some
-    rules, sums = rules_of(data, question), _nil(question)
+    rules, sums = rules_of(data, question), _nil(question, data.users.history)
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
     episodes, base, shortened = [_room(0)], 1, 0
@@ -216,7 +219,7 @@ def count_part(
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
     previous = PreviousActions(question.spec if judging.previous else None)
-    spending = _unspent(question)
+    spending = _unspent(question, data.users.history)
     returns, returned = ReturnsQuestion.of(question.spec.horizon, within=data.knowledge.returns), np.zeros(3, np.int64)
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
@@ -246,27 +249,27 @@ def count_part(
         base += length
     last = tally.close(rules, sums, carry, base - 1, apart)
     returned += summed_returns(returns, np.full(int(last >= 0), last) / tally.RETURN)
-    people, marks, rows_begun, counted = (np.concatenate(column) for column in zip(*episodes, strict=True))
+    people, marks, rows_begun, counted, _ = (np.concatenate(column) for column in zip(*episodes, strict=True))
     steps: tuple[StepPoints, ...] = ()
     if data.vectors is not None and not sums.problems.any():
         steps = collector.steps(rows_begun - 1, counted, question.spec.horizon)
     found = sums.cells, sums.starts, returned, sums.problems, sums.rows
     episodes_of = (people, marks, rows_begun, int(counted.sum()))
-    read = (base - 1, int(sums.clipped[0]), shortened)
+    read = (base - 1, int(sums.clipped[0]), shortened, sums.came)
     files = data.parts[number].files
     own = kept.episodes() if keep or apart else None
     return Partial(number, *found, *episodes_of, *read, steps, weighed, files, own, previous.cells)
 
 
-def _unspent(question: Counted) -> Spending:
-    """Room for what an episode spends of its budget; none is needed without one."""
+def _unspent(question: Counted, history: int) -> Spending:
+    """Room for what an episode, or a history, spends of its budget; none is needed without one."""
     spec = question.spec
-    return unspent(spec.states * spec.actions if question.budget else 0, spec.horizon)
+    return unspent(spec.states * spec.actions if question.budget else 0, spec.horizon * max(history, 1))
 
 
 def _room(episodes: int) -> EpisodeTable:
     people, marks, begun = (np.empty(episodes, dtype=np.int64) for _ in range(3))
-    return EpisodeTable(people, marks, begun, np.empty(episodes, dtype=np.bool_))
+    return EpisodeTable(people, marks, begun, *(np.empty(episodes, dtype=np.bool_) for _ in range(2)))
 
 
 def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -321,6 +324,7 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
         files=files,
         judging=together([partial.kept for partial in parts if partial.kept is not None]),
         previous=np.sum([partial.previous for partial in parts], axis=0),
+        came=np.sum([partial.came for partial in parts], axis=0),
     )
 
 
@@ -331,6 +335,8 @@ def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Probl
     first = np.flatnonzero(np.append(np.ones(min(1, everyone.size), dtype=np.bool_), in_order[1:] != in_order[:-1]))
     episodes = np.diff(np.append(first, everyone.size))
     most = data.users.most
+    if data.users.mode == ALL:
+        return len(first), _scattered(data, partials, len(first))
     if data.users.mode == LIMIT or not (episodes > most).any():
         return len(first), []
     guilty = in_order[first[episodes.argmax()]]
@@ -345,3 +351,27 @@ def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Probl
     also = "" if again == 1 else f", and so it is with {again - 1:,} others"
     sentence = f"A person must have {rule}. Episodes of the same one begin at {rows}{also}. {way_out}"
     return len(first), [Problem("person-with-several-episodes", sentence, again)]
+
+
+def _scattered(data: Dataset, partials: Sequence[Partial], people: int) -> list[Problem]:
+    """The problem that episodes of one person do not follow each other, whose history would then be counted as several."""
+    fresh = [
+        np.append(np.ones(min(1, len(who)), dtype=np.bool_), who[1:] != who[:-1])
+        for who in (p.people for p in partials)
+    ]
+    again = sum(int(runs.sum()) for runs in fresh) - people
+    if not again:
+        return []
+    begins = np.concatenate([partial.people[runs] for partial, runs in zip(partials, fresh, strict=True)])
+    part = np.concatenate([np.full(int(runs.sum()), at) for at, runs in enumerate(fresh)])
+    row = np.concatenate([partial.begun[runs] for partial, runs in zip(partials, fresh, strict=True)])
+    who, many = np.unique(begins, return_counts=True)
+    mine = np.flatnonzero(begins == who[many.argmax()])[:2]
+    rows = " and ".join(f"row {row[at]:,} of {data.parts[partials[part[at]].part].name}" for at in mine)
+    guilty = int((many > 1).sum())
+    also = "" if guilty == 1 else f", and so it is with {guilty - 1:,} others"
+    sentence = (
+        f"Episodes of a person must follow each other, as they are one history. Those of the same one begin at {rows}, with "
+        f"others' in between{also}. Use --sort."
+    )
+    return [Problem("history-scattered", sentence, guilty)]

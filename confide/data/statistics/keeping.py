@@ -32,11 +32,12 @@ def choosers(rows: Rows, key: int, share: float) -> Chosen:
     who, first = np.unique(people[mine], return_index=True)
     marks = rows.episode[mine[first]] if rows.episode.size else np.zeros(who.size, dtype=np.int64)
     none = np.zeros(who.size, dtype=np.int64)
-    return Chosen(True, who, np.asarray(marks), none, none.copy(), True)
+    return Chosen(True, who, np.asarray(marks), none, none.copy(), np.ones(who.size, dtype=np.bool_), True)
 
 
 class PreviousActions:
-    """Counts of actions by the action before them and their state, of episodes that count. spec: None counts nothing."""
+    """Counts of actions by the action before them and their state, of the episode that stands for its person. spec: None counts
+    nothing."""
 
     def __init__(self, spec: Spec | None) -> None:
         """Before any row."""
@@ -52,7 +53,7 @@ class PreviousActions:
             return
         fresh = np.zeros(rows.state.size, dtype=np.bool_)
         fresh[episodes.begun - base] = True
-        counted = np.append(self._counted, episodes.counted)[np.cumsum(fresh)]
+        counted = np.append(self._counted, episodes.drawn)[np.cumsum(fresh)]
         before = np.where(fresh, self._spec.actions, np.append(self._last, rows.action[:-1]))
         cells = (before * self._spec.states + rows.state) * self._spec.actions + rows.action
         self.cells += np.bincount(cells[counted], minlength=len(self.cells))

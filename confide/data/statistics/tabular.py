@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,16 +52,23 @@ def admit(question: CountQuestion, trajectory: Trajectory) -> None:
 
 def counted_steps(question: BudgetedQuestion, trajectory: Trajectory) -> NDArray[np.bool_]:
     """(T,) which steps of an episode the budget lets through: first visits of a pair, and repeats while it lasts."""
-    spec, visits = question.spec, dict[tuple[int, int], int]()
-    counted, spent = np.zeros(trajectory.steps, dtype=np.bool_), 0
-    for step, pair in enumerate(zip(trajectory.states.tolist(), trajectory.actions.tolist(), strict=False)):
-        before = visits.get(pair, 0)
-        unseen = spec.states * spec.actions - len(visits)
-        more = 2 * before + 1  # what one visit more adds to the sum of squares
-        possible = min(spec.horizon - step - 1, unseen)
-        if before == 0 or spent + more + possible <= question.budget:
-            counted[step], spent = True, spent + more
-            visits[pair] = before + 1
+    return counted_in_history(question, [trajectory])[0]
+
+
+def counted_in_history(question: BudgetedQuestion, history: Sequence[Trajectory]) -> list[NDArray[np.bool_]]:
+    """For each episode of a history (T,) which of its steps the budget lets through."""
+    spec, visits, counted, spent = question.spec, dict[tuple[int, int], int](), list[NDArray[np.bool_]](), 0
+    for number, trajectory in enumerate(history, 1):
+        counted.append(np.zeros(trajectory.steps, dtype=np.bool_))
+        later = (question.episodes - number) * spec.horizon
+        for step, pair in enumerate(zip(trajectory.states.tolist(), trajectory.actions.tolist(), strict=False)):
+            before = visits.get(pair, 0)
+            unseen = spec.states * spec.actions - len(visits)
+            more = 2 * before + 1  # what one visit more adds to the sum of squares
+            possible = min(later + spec.horizon - step - 1, unseen)
+            if before == 0 or spent + more + possible <= question.budget:
+                counted[-1][step], spent = True, spent + more
+                visits[pair] = before + 1
     return counted
 
 

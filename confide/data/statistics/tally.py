@@ -6,8 +6,11 @@ room rely on. A transition is counted once it is known where it leads: at the fo
 over. An episode over before the horizon leads into the end state. Of a broken episode the first broken row is noted,
 and every later one that is wrong by itself; the rest is passed over: whoever counts refuses the data.
 
-Where one episode of each person counts, it is known by the person's key, its own (`mark`) and how many of that key came
-before it in its part. So nobody counts twice in a reading, in whatever order the rows come.
+Where some episodes of each person count, they are known by the person's key, their own (`mark`) and how many of that key came
+before them in their part. So no episode counts twice in a reading, in whatever order the rows come.
+
+Where episodes are histories, those of a person follow each other, which whoever counts checks. Then they spend one budget, and
+a person has one return, the mean of those of all episodes that count.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ SHOWN = 5
 LOGGED, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
-OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED, WITHIN = range(11)
-CARRIED = 11
+OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED, WITHIN, CAME, TOTAL = range(13)
+CARRIED = 13
 RETURN = 1 << 32
 """Units of a reward of 1 in a return: so fine that rewards, and what is paid after the end, are summed as they are."""
 LARGEST = np.uint64(2**64 - 1)
@@ -87,11 +90,12 @@ class Frame(NamedTuple):
     after: int  # what a step after the end pays, in units of a return
     budget: int  # within which repeated visits are counted, 0 if all are
     centre: int  # the level at which rewards are centred, in units of 1/(2 levels)
+    history: int  # how many episodes of one person are one history at most, 0 if each is counted by itself
 
 
 class Sums(NamedTuple):
     """What is written: cells (cells,) and starts (S,), in units and in people; problems (PROBLEMS,) and the first rows
-    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were.
+    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were. came: of histories (most,), how many have so many episodes.
     """
 
     cells: NDArray[np.int64]
@@ -99,12 +103,14 @@ class Sums(NamedTuple):
     problems: NDArray[np.int64]
     rows: NDArray[np.int64]
     clipped: NDArray[np.int64]
+    came: NDArray[np.int64]
 
 
 class Chosen(NamedTuple):
-    """Which episodes of a part count, sorted by person: of each person in `who` the one whose key is `mark`, after
+    """Which episodes of a part count, sorted by person, mark and skip: of the person in `who` the one whose key is `mark`, after
     `skip` others of that key. some: whether there is such a choice at all; otherwise everything counts. seen: (n,) how
-    many of them came in this reading, written as it goes. apart: the others are checked all the same, as they judge.
+    many of that person and mark came in this reading, written as it goes, where the first of them stands. apart: the others are
+    checked all the same, as they judge. drawn: (n,) which stands for its person, where one of several does.
     """
 
     some: bool
@@ -112,23 +118,25 @@ class Chosen(NamedTuple):
     mark: NDArray[np.int64]
     skip: NDArray[np.int64]
     seen: NDArray[np.int64]
+    drawn: NDArray[np.bool_]
     apart: bool = False
 
 
 class EpisodeTable(NamedTuple):
     """Room for what is known of every episode that begins: its person, its own key (0 without a column for it), its
-    first row, and whether it counts.
+    first row, whether it counts, and whether it stands for its person, where one of several does.
     """
 
     people: NDArray[np.int64]
     marks: NDArray[np.int64]
     begun: NDArray[np.int64]
     counted: NDArray[np.bool_]
+    drawn: NDArray[np.bool_]
 
     def first(self, count: int) -> EpisodeTable:
         """The first so many, apart from the rest."""
         people, marks, begun = (column[:count].copy() for column in (self.people, self.marks, self.begun))
-        return EpisodeTable(people, marks, begun, self.counted[:count].copy())
+        return EpisodeTable(people, marks, begun, self.counted[:count].copy(), self.drawn[:count].copy())
 
 
 class Rules(NamedTuple):
@@ -153,9 +161,9 @@ class RowBatch(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a pass writes. returns: room for those of all episodes that are over, in units of 1/RETURN. moves: scratch for one cell
-    more than there are rows: cells of transitions are noted there first and counted together at the end, so that the processor
-    fetches many at once.
+    """What a pass writes. returns: room for those of all episodes, or histories, that are over, in units of 1/RETURN. moves:
+    scratch for one cell more than there are rows: cells of transitions are noted there first and counted together at the end, so
+    that the processor fetches many at once.
     """
 
     sums: Sums
@@ -166,21 +174,33 @@ class Written(NamedTuple):
 
 
 @compiled
-def counts(chosen: Chosen, person: int, mark: int) -> bool:
-    """Whether an episode that begins counts; takes note that it came."""
-    if not chosen.some:
-        return True
+def place(chosen: Chosen, person: int, mark: int, skip: int) -> int:
+    """Where the first choice stands that is not before that of a person, a mark and a skip."""
     low, high = 0, chosen.who.size
     while low < high:
         middle = (low + high) // 2
-        if chosen.who[middle] < person:
+        who, which, after = chosen.who[middle], chosen.mark[middle], chosen.skip[middle]
+        if who < person or (who == person and (which < mark or (which == mark and after < skip))):
             low = middle + 1
         else:
             high = middle
-    if low == chosen.who.size or chosen.who[low] != person or chosen.mark[low] != mark:
-        return False
-    chosen.seen[low] += 1
-    return bool(chosen.seen[low] == chosen.skip[low] + 1)
+    return low
+
+
+@compiled
+def counts(chosen: Chosen, person: int, mark: int) -> tuple[bool, bool]:
+    """Whether an episode that begins counts, and whether it stands for its person; takes note that it came."""
+    if not chosen.some:
+        return True, True
+    first = place(chosen, person, mark, -1)
+    if first == chosen.who.size or chosen.who[first] != person or chosen.mark[first] != mark:
+        return False, False
+    before = chosen.seen[first]
+    chosen.seen[first] += 1
+    at = place(chosen, person, mark, before)
+    if at == chosen.who.size or chosen.who[at] != person or chosen.mark[at] != mark or chosen.skip[at] != before:
+        return False, False
+    return True, bool(chosen.drawn[at])
 
 
 @compiled
@@ -221,15 +241,29 @@ def return_of(frame: Frame, steps: int, earned: int) -> int:
 
 @compiled
 def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int, apart: bool = False) -> int:
-    """The episode that is open after the last row of a part is over: its return, or -1 if none counts. apart: see `Chosen`."""
-    if not carry[OPEN] or carry[BROKEN] or not (carry[COUNTED] or apart):
+    """The episode that is open after the last row of a part is over: its return, or that of its history, or -1 if none counts.
+    apart: see `Chosen`.
+    """
+    if not carry[OPEN] or carry[BROKEN]:
         return -1
-    cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
-    if not carry[COUNTED]:
+    if carry[COUNTED] or apart:
+        cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
+        if carry[COUNTED]:
+            if cell >= 0 and carry[WITHIN]:
+                sums.cells[cell] += rules.frame.unit
+            carry[CAME] += 1
+            carry[TOTAL] += return_of(rules.frame, carry[TAKEN], carry[EARNED])
+    return mean_return(rules.frame, sums, carry[CAME], carry[TOTAL])
+
+
+@compiled
+def mean_return(frame: Frame, sums: Sums, came: int, total: int) -> int:
+    """The mean of so many returns that add up to a total, or -1 of none; of a history, notes how many there are."""
+    if came == 0:
         return -1
-    if cell >= 0 and carry[WITHIN]:
-        sums.cells[cell] += rules.frame.unit
-    return return_of(rules.frame, carry[TAKEN], carry[EARNED])
+    if frame.history > 0:
+        sums.came[min(came, frame.history) - 1] += 1
+    return (2 * total + came) // (2 * came)
 
 
 @compiled
@@ -269,6 +303,15 @@ def level_of(frame: Frame, share: float, word: np.uint64) -> int:
 
 
 @compiled
+def paid_in(frame: Frame, batch: RowBatch, i: int) -> tuple[int, float]:
+    """The level of the reward of a row, and the reward in [0, 1]; 0 where rewards are known."""
+    if batch.rows.reward.size == 0:
+        return 0, 0.0
+    share = share_of(frame, batch.rows.reward[i])
+    return level_of(frame, share, batch.words[i] if i < batch.words.size else LARGEST), share
+
+
+@compiled
 def add_step(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> None:
     """Count a visit of a pair and its reward, in the parts of the cells that are asked for."""
     unit, levels = frame.unit, frame.levels
@@ -305,24 +348,30 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
     is_open, broken, counted, within = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0, carry[WITHIN] != 0
     checked = counted or chosen.apart
     person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
+    came, total, drawn, history = carry[CAME], carry[TOTAL], False, frame.history
     before, done, expected = carry[S], carry[A], carry[AFTER]
     begun, moving, over = 0, 0, 0
     for i in range(rows.user.size):
         row = batch.base + i
         again = rows.episode[i] != visit if by_episode else by_step and frame.restarts and rows.step[i] == first
-        if not is_open or rows.user[i] != person or again:
+        other = not is_open or rows.user[i] != person
+        if other or again:
             if is_open and not broken and checked:
                 moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
                 moving += counted and moves[moving] >= 0 and within
-                written.returns[over] = return_of(frame, h, earned)
-                over += counted
+                came += counted
+                total += counted * return_of(frame, h, earned)
+            if other or history == 0:
+                written.returns[over] = mean_return(frame, sums, came, total)
+                over += came > 0
+                came, total = 0, 0
+                begin_spending(written.spending)
             is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
-            begin_spending(written.spending)
             visit = rows.episode[i] if by_episode else 0
-            counted = counts(chosen, person, visit)
+            counted, drawn = counts(chosen, person, visit)
             checked = counted or chosen.apart
             episodes.people[begun], episodes.marks[begun] = person, visit
-            episodes.begun[begun], episodes.counted[begun] = row, counted
+            episodes.begun[begun], episodes.counted[begun], episodes.drawn[begun] = row, counted, drawn
             begun += 1
         s, a, following = rows.state[i], rows.action[i], rows.following[i] if chained else -1
         reward = rows.reward[i] if rows.reward.size > 0 else frame.least
@@ -343,13 +392,10 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
         if broken:
             continue
         sums.clipped[0] += reward < frame.least or reward > frame.most
-        level, share = 0, 0.0
-        if rows.reward.size > 0:
-            share = share_of(frame, reward)
-            level = level_of(frame, share, batch.words[i] if i < batch.words.size else LARGEST)
+        level, share = paid_in(frame, batch, i)
         if counted:
             if h == 0:
-                sums.starts[s] += 1
+                sums.starts[s] += drawn
             else:
                 layer = h - 1 if layered else 0
                 moves[moving] = frame.transitions + ((layer * states + before) * actions + done) * states + s
@@ -357,7 +403,8 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
             pair = ((h if layered else 0) * states + s) * actions + a
             paid = math.floor((1.0 - share if frame.cost else share) * RETURN + 0.5)
             earned += rules.pay[pair] if rules.pay.size > 0 else paid
-            within = frame.budget == 0 or spend(written.spending, pair, frame.horizon - h - 1, frame.budget)
+            left = frame.horizon - h - 1 + max(history - came - 1, 0) * frame.horizon
+            within = frame.budget == 0 or spend(written.spending, pair, left, frame.budget)
             if within:
                 add_step(frame, sums.cells, pair, level)
         before, done, expected = s, a, following
@@ -366,5 +413,5 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
         sums.cells[moves[i]] += frame.unit
     carry[OPEN], carry[BROKEN], carry[COUNTED], carry[WITHIN] = int(is_open), int(broken), int(counted), int(within)
     carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED] = person, visit, h, earned
-    carry[S], carry[A], carry[AFTER] = before, done, expected
+    carry[S], carry[A], carry[AFTER], carry[CAME], carry[TOTAL] = before, done, expected, came, total
     return begun, over

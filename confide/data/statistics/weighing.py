@@ -34,7 +34,7 @@ def weigh(data: Dataset, rows: Rows, episodes: EpisodeTable, base: int, levels: 
     if data.floor is None or data.knowledge.spec.horizon > 1:
         return
     low, high = data.reward_range
-    mine = episodes.begun[episodes.counted] - base
+    mine = episodes.begun[episodes.drawn] - base
     paid = (np.clip(rows.reward[mine], *data.declared) - low) / (high - low)
     scaled = np.clip(paid * data.floor / rows.propensity[mine], 0.0, 1.0) * levels
     floors = np.floor(scaled)

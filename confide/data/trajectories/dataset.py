@@ -24,15 +24,18 @@ from .vectors import Vectors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ONE, LIMIT, GROUP = "one", "limit", "group"
+ONE, LIMIT, GROUP, ALL = "one", "limit", "group", "all"
+MOST_OF_A_HISTORY = 1000
+"""Episodes of one person that are counted as one history, at most."""
 
 
 @dataclass(frozen=True)
 class Users:
-    """The rule for people with several episodes: `one`, `limit` or `group`.
+    """The rule for people with several episodes: `one`, `limit`, `group` or `all`.
 
     `one`: there must be none. `limit`: one of them is drawn at random. `group`: up to `most` count, and what is
-    promised to a person is charged for that many.
+    promised to a person is charged for that many. `all`: up to `most`, drawn at random of more, are one history, of which what a
+    budget lets through is counted.
     """
 
     mode: str = ONE
@@ -40,13 +43,24 @@ class Users:
 
     @classmethod
     def parse(cls, text: str) -> Users:
-        """`one`, `limit` or `group:3`."""
+        """`one`, `limit`, `all:20` or `group:3`."""
         mode, colon, most = text.partition(":")
-        way_out = "Write one, limit, or group:3 if no user has more than 3 episodes."
-        validation.choice("users", mode, (ONE, LIMIT, GROUP), way_out)
-        if (mode == GROUP) != bool(colon):
-            raise validation.refusal("users-form", "users", "one, limit or group:K", text, way_out)
-        return cls(mode, validation.integer("episodes of a person", _whole(most), 2, 10**6) if colon else 1)
+        way_out = "Write one, limit, all:20 for up to 20 episodes of a user, or group:3 if none has more than 3."
+        validation.choice("users", mode, (ONE, LIMIT, GROUP, ALL), way_out)
+        if (mode in (GROUP, ALL)) != bool(colon):
+            raise validation.refusal("users-form", "users", "one, limit, all:K or group:K", text, way_out)
+        largest = MOST_OF_A_HISTORY if mode == ALL else 10**6
+        return cls(mode, validation.integer("episodes of a person", _whole(most), 2, largest) if colon else 1)
+
+    @property
+    def charged(self) -> int:
+        """For how many episodes each a person is charged as a group; a history is priced by what is asked of it."""
+        return self.most if self.mode == GROUP else 1
+
+    @property
+    def history(self) -> int:
+        """Up to how many episodes of a person are one history; 0 where episodes are counted each by itself."""
+        return self.most if self.mode == ALL else 0
 
     def unit(self, named: bool, by_row: bool = False) -> str:
         """The unit that is hidden, in words; named: whether a column tells people apart, by_row: each row is taken for one."""
@@ -54,12 +68,14 @@ class Users:
             return "one row (no column tells people apart: each row is taken for one person)"
         if self.mode == GROUP:
             return f"one person's up to {self.most} trajectories"
+        if self.mode == ALL:
+            return f"one person's whole history, of which up to {self.most} trajectories are used"
         if self.mode == LIMIT:
             return "one person's trajectories, of which one is used"
         return "one person's whole trajectory" if named else "one episode (no column tells people apart)"
 
     def __str__(self) -> str:
-        return f"{self.mode}:{self.most}" if self.mode == GROUP else self.mode
+        return f"{self.mode}:{self.most}" if self.mode in (GROUP, ALL) else self.mode
 
 
 class Rows(NamedTuple):

@@ -71,7 +71,7 @@ class Declaration:
     """Public groups of people, `sex=f,m`, whose gains are judged apart; all others are one more group."""
 
     users: str = "one"
-    """Several episodes of one person: `one` (refused), `limit` (one is chosen) or `group:K`."""
+    """Several episodes of one person: `one` (refused), `limit` (one is chosen), `all:K` (one history) or `group:K`."""
     sort: bool = False
     """Sort rows by person, episode and step first."""
     order_by: str | None = None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.linear import LinearPlan
 from ...analysis.fitting.linear_learning import WORTH
-from ...analysis.fitting.plan import COUNTS, PREVIOUS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
+from ...analysis.fitting.plan import CAME, COUNTS, PREVIOUS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
 from ...data.statistics.counting import Judging
 from ...data.trajectories import Dataset, Trajectory, read
 from ...learning.learners.vapvi import pevi, vapvi
@@ -207,7 +207,7 @@ ZERO_NOISE: NoiseSource = ZeroNoise()
 
 def _seen(plan: Any, name: str, release: Any) -> Array:
     """(n,) the numbers of a release, in the units in which its noise was drawn."""
-    if name in (COUNTS, STARTS, WEIGHED, VISITED, PREVIOUS):
+    if name in (COUNTS, STARTS, WEIGHED, VISITED, PREVIOUS, CAME):
         cells: Array = count_cells(release)
         return cells
     if name == RETURNS:

@@ -201,6 +201,7 @@ for _mechanism in ("gaussian", "laplace"):
 _counted("group", BASIC, "gaussian", "group:2")
 _counted("group", BASIC, "laplace", "group:2")
 _counted("budgeted", LONGER, "gaussian", visits=3)
+_counted("history", LONGER, "gaussian", "all:2", visits=6)
 _counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
 for _mechanism in ("gaussian", "laplace"):
     _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)

@@ -185,6 +185,7 @@ class Apvi:
         knowledge = self.known(release.question.spec)
         choosing, judging = thinned(release, logged_model(release, knowledge, initial, self.told_apart))
         practice = practice_in(release, knowledge) if returns is None else practice_of(returns)
+        practice = practice if release.came is None else practice.of_histories(release.came)
         plan, evidence = self.chosen(choosing, Judge(judging, practice), scale, initial)
         more = difference(evidence, plan.extended)
         if self.fallback and more.guess <= -AGAINST * math.sqrt(more.luck + more.noise):

@@ -17,7 +17,7 @@ from ...mdp.possible_cells import PossibleCells
 from ...protocol.kinds.counts import COUNTED, DROPPED, VISITS
 from ...protocol.releases.release import Array, CountRelease
 from .consistency import Mask, balanced, reconciled, settle
-from .counted import counted_share
+from .counted import ONE, Histories, counted_share
 from .rows import TransitionRows
 from .shrinkage import shrink
 
@@ -26,6 +26,9 @@ REWARD_SPREAD = 1 / 12
 
 CLEAR = 1.0
 """A state is known as far as its visits exceed so many standard deviations of their noise."""
+
+ROUNDS = 3
+"""How often the share of histories that is counted is told by the model that the share before gives."""
 
 UNTRIED = 0.01
 """Of the pairs that are taken for tried, at most this share was not, on average."""
@@ -142,13 +145,18 @@ def logged_model(
 
 
 def _counted_share(release: CountRelease, knowledge: Knowledge, counts: Array, initial: Array) -> Array:
-    """(S, A): the share of all visits that counts (L, cells) are of, by the model that they give if it is 1."""
-    every = np.ones(knowledge.allowed.shape)
+    """(S, A): the share of all visits that counts (L, cells) are of, by the model that they give if it is 1; of histories, of which
+    a smaller share is counted, then by the model that they give if it is that."""
+    share = np.ones(knowledge.allowed.shape)
     if not release.budget:
-        return every
-    rows = _transition_rows(counts, knowledge, noise_deviation(release, knowledge), None, every)[0]
-    behaviour = _behaviour(np.maximum(knowledge.ways.summed(counts), 0.0), knowledge.allowed)
-    return counted_share(rows, behaviour[0], initial, knowledge, release.budget)
+        return share
+    noise, rowwise = noise_deviation(release, knowledge), knowledge.ways.summed(counts)
+    histories = ONE if release.came is None else Histories(release.came, float(rowwise.sum()) / max(release.users, 1))
+    for _ in range(1 if release.came is None else ROUNDS):
+        rows = _transition_rows(counts, knowledge, noise, None, share)[0]
+        behaviour = _behaviour(np.maximum(rowwise, 0.0) / share, knowledge.allowed)
+        share = counted_share(rows, behaviour[0], initial, knowledge, release.budget, histories)
+    return share
 
 
 def row_deviation(release: CountRelease, knowledge: Knowledge) -> Array:

@@ -163,7 +163,8 @@ def _summed(evidence: Evidence, lean: _Lean) -> Difference:
         coefficients = _Coefficients.of(model, release, layer, lean, cells, evidence.practice.episodes)
         value += coefficients.total(cells, layer)
         noise += sigma**2 * coefficients.squares(cells, where[layer])
-        luck += evidence.louder * evidence.practice.most * coefficients.luck(model, layer)
+        practice = evidence.practice
+        luck += evidence.louder * practice.most * coefficients.luck(model, layer, practice.alike)
     return Difference(value, luck, noise, 0.0)
 
 
@@ -315,14 +316,20 @@ class _Coefficients:
             squares = float((self.moved[where] ** 2).sum() + (cells.louder**2 * self.visited**2).sum())
         return squares + float((self.paid**2).sum())
 
-    def luck(self, model: LoggedModel, layer: int) -> float:
-        """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen."""
+    def luck(self, model: LoggedModel, layer: int, alike: float = 1.0) -> float:
+        """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen.
+
+        alike: in how many episodes a person may do the same. What follows, and what is paid, is drawn anew each time.
+        """
         paid, often = model.rewards[layer][:, 1:], model.visits[layer]
         here = self.visited + self.paid * (paid - self.middle)
         each, chances = self.moved + self.ways.each(here[None])[0], model.rows.chances[layer]
         moving, spread = self.ways.summed(np.stack([chances, chances * each**2]))
         spread = spread + (1 - np.minimum(moving, 1.0)) * here**2  # whom nothing follows
         spread = spread + self.paid**2 * _chance_variance(often, paid)
+        if alike > 1:
+            expected = self.ways.summed((chances * each)[None])[0] + (1 - np.minimum(moving, 1.0)) * here
+            spread = spread + (alike - 1) * expected**2
         return float((often * spread).sum())
 
 

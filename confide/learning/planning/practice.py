@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.returns import ReturnsRelease
-from ...protocol.releases.release import CountRelease
+from ...protocol.releases.release import Array, CountRelease
 from .logged import noise_deviation
 from .thinning import noised_cells, possible
 
@@ -18,7 +18,8 @@ from .thinning import noised_cells, possible
 class Practice:
     """People's mean return, and its variances: by luck, and by noise.
 
-    spread: standard deviation of what one episode earns. episodes: how many, of at most `most` a person.
+    spread: standard deviation of what one episode earns. episodes: how many, of at most `most` a person. times: of histories, how
+    many each has on average; alike: how many a visit's person has on average, all of whose episodes may be alike.
     """
 
     mean: float
@@ -27,6 +28,26 @@ class Practice:
     spread: float
     episodes: float
     most: int = 1
+    times: float = 1.0
+    alike: float = 1.0
+
+    def of_histories(self, law: Array) -> Practice:
+        """The same where returns are the means of people's histories, which have so many episodes by that law (m,).
+
+        A mean of k returns that have nothing to do with each other spreads less than one of them, by the root of k; one of returns
+        that are all alike spreads as much. So an episode's spread is at most that of the mean times the root.
+        """
+        numbers = np.arange(1, len(law) + 1)
+        times = float(law @ numbers)
+        spread = self.spread * math.sqrt(times)
+        return replace(
+            self, episodes=self.episodes * times, spread=spread, times=times, alike=float(law @ numbers**2) / times
+        )
+
+    @property
+    def people(self) -> float:
+        """How many people there are; of whom several episodes count one by one, their episodes."""
+        return self.episodes / self.times
 
     @property
     def deviation(self) -> float:

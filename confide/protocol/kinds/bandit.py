@@ -74,6 +74,11 @@ class BanditQuestion(CellByCell):
         return 0
 
     @property
+    def episodes(self) -> int:
+        """1: every episode is counted by itself."""
+        return 1
+
+    @property
     def range(self) -> Range:
         """That of the counts."""
         return self.counts.range

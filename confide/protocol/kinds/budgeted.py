@@ -40,6 +40,20 @@ So at c = 1/2 the squared l2 sensitivity is 2B for transitions alone and for vis
 centred rewards, with half the visits or without, and 4.5B with visits. No budget takes more than H steps into account, so l1 is
 what it is without one: 2 a step for transitions and for visits, 2w for centred rewards, 1 for half the visits.
 At B >= H^2 nothing is ever dropped, and the price without a budget holds.
+
+**Histories.** Up to m episodes of one person may be one history, e_1, e_2, ... in their order, whose visits spend one budget:
+n(s, a) counts visits in all of them, and where the rule looks ahead it takes the m H steps that a history can have at most: after
+step h of episode j there are left = (m - j) H + H - h. Nothing else changes, and nothing in the price does:
+
+* the budget holds. The invariant is sum n^2 + min(left, unseen) <= B after every step, for B >= min(m H, S A). A step lowers left
+  by 1; an episode that ends early, or a person who comes less than m times, lowers it by more, and then the second term can only
+  fall. So the three cases above (a repeat left out, a repeat counted, a first visit) are all there are;
+* the price is about n, P and Rc of a person, and uses sum n^2 <= B, P >= 0 with sum over s' of P(s,a,s')^2 <= n(s,a)^2, and
+  |Rc| <= w n. All of these are true of sums over several episodes as they are of one. Where an episode begins plays no part. So
+  the squared l2 sensitivity is 3B with centred rewards at c = 1/2, whatever m is; with B = m H noise grows like the root of m,
+  where a group of m episodes takes m times the noise. In l1 a history moves m times as far as an episode.
+* given the past, a visit is counted or not before its next state and reward are drawn, in later episodes as in the first. That a
+  person comes again may depend on all that happened to them. So ratios estimate rows and mean rewards as before.
 """
 
 from __future__ import annotations
@@ -54,8 +68,9 @@ import numpy as np
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
-from ...mdp import STATIONARY
+from ...mdp import STATIONARY, Spec
 from ...privacy import Sensitivity
+from ...privacy.guarantee import CENTRAL
 from ..releases.release import CountRelease, Noise
 from .counts import CENTRED, COUNTS, DROPPED, FREE_VISITS, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from .encoded import CellByCell, PartOfCounts
@@ -70,13 +85,28 @@ if TYPE_CHECKING:
 
 KIND = "budgeted"
 FORMAT = "confide.budgeted/1"
+MOST_EPISODES = 1000
+"""Of one history."""
+
+
+def default_budget(spec: Spec, episodes: int = 1) -> int:
+    """Our default of B: of one episode 2H, or H where there are at least as many states as steps; of a history m H."""
+    steps = episodes * spec.horizon
+    return 2 * steps if episodes == 1 and spec.states < steps else steps
+
+
+def grouped(size: Sensitivity, episodes: int) -> Sensitivity:
+    """One person with so many episodes moves counts so many times further (group privacy)."""
+    return replace(size.scaled(float(episodes)), cells=size.cells * episodes)
 
 
 @dataclass(frozen=True)
 class BudgetedQuestion(CellByCell):
-    """counts: transitions, centred rewards, visits or half of them, or some of these, of one model for all steps. budget: B."""
+    """counts: transitions, centred rewards, visits or half of them, or some of these, of one model for all steps. budget: B.
+    episodes: m, up to how many of one person are one history."""
 
     budget: int = 0
+    episodes: int = 1
 
     def __post_init__(self) -> None:
         spec = self.counts.spec
@@ -89,18 +119,21 @@ class BudgetedQuestion(CellByCell):
                 "budget-parts",
                 "Budgeted counts are transitions, centred rewards and visits, of all steps. Ask for these.",
             )
-        least = min(spec.horizon, spec.states * spec.actions)
+        validation.integer("episodes of a history", self.episodes, 1, MOST_EPISODES)
+        least = min(self.steps, spec.states * spec.actions)
         object.__setattr__(self, "budget", validation.integer("budget", self.budget, least))
+
+    @property
+    def steps(self) -> int:
+        """m H: the most steps of a history."""
+        return self.episodes * self.spec.horizon
 
     @classmethod
     def of(cls, counts: CountQuestion, budget: int | None = None) -> BudgetedQuestion:
-        """With our default budget unless another is given: 2H, or H where there are at least as many states as steps. Half the
-        visits are asked for besides, unless they cost something after all, as they do where nothing is ever dropped.
+        """With our default budget unless another is given. Half the visits are asked for besides, unless they cost something after
+        all, as they do where nothing is ever dropped.
         """
-        spec = counts.spec
-        if budget is None:
-            default = spec.horizon if spec.states >= spec.horizon else 2 * spec.horizon
-            budget = max(default, min(spec.horizon, spec.states * spec.actions))
+        budget = default_budget(counts.spec) if budget is None else budget
         without = cls(counts.tight(), budget)
         halved = cls(counts.tight().having(parts=FREE_VISITS), budget)
         return halved if halved.price().l2 <= without.price().l2 else without
@@ -118,19 +151,20 @@ class BudgetedQuestion(CellByCell):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences for certificates: what is counted of one person."""
-        return (f"of one person first visits and repeats within a budget of {self.budget} are counted",)
+        of = "of one person" if self.episodes == 1 else f"of one person's history of up to {self.episodes} episodes"
+        return (f"{of} first visits and repeats within a budget of {self.budget} are counted",)
 
     @cached_property
     def range(self) -> Range:
         """No pair is counted more often than the root of the budget."""
         low, high = self.counts.range
-        share, units = np.minimum(1.0, math.isqrt(self.budget) / self.trials), self.resolution
+        share, units = np.minimum(float(self.episodes), math.isqrt(self.budget) / self.trials), self.resolution
         return Range(*(np.rint(bound * share * units) / units for bound in (low, high)))
 
     def price(self, grid: float = 0.0) -> Sensitivity:
         """The sensitivity of budgeted counts, proved in the docstring of this module."""
-        plain, horizon = self.counts.price(), self.spec.horizon
-        if self.budget >= horizon**2:
+        plain = grouped(self.counts.price(), self.episodes)
+        if self.budget >= self.steps**2:
             return plain
         square = self.budget * (2.0 * (TRANSITIONS in self.counts.parts) + self._square_of_pairs())
         shifts = ((plain.l1, 1),)  # all changes in one cell are easiest to notice
@@ -147,7 +181,8 @@ class BudgetedQuestion(CellByCell):
 
     def to_bytes(self) -> bytes:
         """Versioned bytes."""
-        body: bytes = msgpack.packb([FORMAT, self.counts.to_bytes(), self.budget])
+        history = [self.episodes] if self.episodes > 1 else []
+        body: bytes = msgpack.packb([FORMAT, self.counts.to_bytes(), self.budget, *history])
         return body
 
     @property
@@ -174,14 +209,22 @@ class BudgetedKind(PartOfCounts[BudgetedQuestion]):
     def read(self, data: bytes) -> BudgetedQuestion:
         """The question that wrote these bytes."""
         try:
-            form, counts, budget = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
+            form, counts, *numbers = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
             if form != FORMAT:
                 raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-            return BudgetedQuestion(CountQuestion.from_bytes(counts), budget)
+            return BudgetedQuestion(CountQuestion.from_bytes(counts), *numbers)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(
                 "question-unreadable", f"These bytes are not a statistic this version knows: {error}"
             ) from error
+
+    def check(self, design: Design) -> None:
+        """Refuse histories anywhere but at a curator of a data set: no device holds more than one episode."""
+        if design.trust != CENTRAL and self.question_of(design).episodes > 1:
+            raise InvalidInput(
+                "history-outside-data-set",
+                f"Histories of several episodes are counted in a data set, not under trust {design.trust!r}. Ask for one episode.",
+            )
 
     def estimate(self, question: BudgetedQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
         """Unbiased cells, as the mechanism estimates them."""
@@ -198,19 +241,20 @@ class BudgetedKind(PartOfCounts[BudgetedQuestion]):
     def backup_variance(self, question: BudgetedQuestion, mechanism: Randomizer) -> float:
         """The variance for counts, over the squared share of visits that is counted where an episode visits all pairs alike."""
         spec = question.spec
-        pairs = min(spec.horizon, spec.states * spec.actions)
-        counted = min(spec.horizon, math.sqrt(question.budget * pairs)) / spec.horizon
+        pairs = min(question.steps, spec.states * spec.actions)
+        counted = min(question.steps, math.sqrt(question.budget * pairs)) / spec.horizon
         return float(COUNTS.backup_variance(question.counts, mechanism) / counted**2)
 
     def signal(self, question: BudgetedQuestion) -> tuple[int, float]:
         """Transitions; a person adds at most what the budget lets through to the average pair."""
         spec = question.spec
-        pairs = min(spec.horizon, spec.states * spec.actions)
-        return 3, min(spec.horizon, math.sqrt(question.budget * pairs)) / (spec.states * spec.actions)
+        pairs = min(question.steps, spec.states * spec.actions)
+        return 3, min(question.steps, math.sqrt(question.budget * pairs)) / (spec.states * spec.actions)
 
     def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
         """Counts of what the budget let through, which knows the budget."""
-        return replace(super().release(design, cells, users, radii, noise), budget=self.question_of(design).budget)
+        question, release = self.question_of(design), super().release(design, cells, users, radii, noise)
+        return replace(release, budget=question.budget, episodes=question.episodes)
 
 
 BUDGETED = register(BudgetedKind())

@@ -206,6 +206,11 @@ class CountQuestion(AboutEpisodes, Pooled):
         """0: all visits are counted."""
         return 0
 
+    @property
+    def episodes(self) -> int:
+        """1: every episode is counted by itself."""
+        return 1
+
     @cached_property
     def trials(self) -> NDArray[np.int64]:
         """(cells,) how many zero-or-one observations of one person each cell is the sum of."""

@@ -118,6 +118,9 @@ class Kind(Generic[Q, R]):
             )
         return design.question  # type: ignore[return-value]
 
+    def check(self, design: Design) -> None:
+        """Refuse a design that this kind is not priced for, whoever wrote it down."""
+
     def counts(self, question: Q) -> CountQuestion:
         """The counts that are estimated from its answers; refused where these are none."""
         raise InvalidInput(

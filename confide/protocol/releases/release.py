@@ -123,7 +123,8 @@ class CountRelease:
     """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
     noise that they carry: how large, and whose. complete: whether everything that people did is counted; under a budget, and of
     an asked pair, it is not, and what is counted tells of rows and mean rewards only. budget: within which repeated visits are
-    counted, 0 if there is none. visited: the same visits by a question of their own, where they were asked for."""
+    counted, 0 if there is none. visited: the same visits by a question of their own, where they were asked for. episodes: up to how
+    many of one person are one history; came: (episodes,) the law of how many they are, where it was asked for."""
 
     question: CountQuestion
     users: int
@@ -135,6 +136,8 @@ class CountRelease:
     complete: bool = True
     budget: int = 0
     visited: VisitCounts | None = None
+    episodes: int = 1
+    came: Array | None = None
 
     def with_visits(self, visited: CountRelease | None) -> CountRelease:
         """The release together with another about how often each pair was counted, if there is one."""

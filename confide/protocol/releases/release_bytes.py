@@ -45,6 +45,7 @@ def to_bytes(release: CountRelease) -> bytes:
             _pack_noise(release),
             *([] if release.complete else [False]),
             *([release.budget] if release.budget else []),
+            *([release.episodes] if release.episodes > 1 else []),
         ]
     )
     return body
@@ -54,7 +55,7 @@ def from_bytes(data: bytes) -> CountRelease:
     """Read what `to_bytes` wrote; refuse anything else."""
     try:
         form, question_bytes, users, radius, failure, promise, arrays, *rest = _unpackb(data)
-        if form != FORMAT or len(rest) not in (1, 2, 3) or rest[1:2] not in ([], [False]):
+        if form != FORMAT or len(rest) not in (1, 2, 3, 4) or rest[1:2] not in ([], [False]):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
         question = CountQuestion.from_bytes(question_bytes)
         noise = _unpack_noise(rest[0], question)
@@ -77,6 +78,7 @@ def from_bytes(data: bytes) -> CountRelease:
             noise,
             len(rest) < 2,
             validation.integer("budget", rest[2], 1) if len(rest) > 2 else 0,
+            episodes=validation.integer("episodes of a history", rest[3], 2) if len(rest) > 3 else 1,
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
         raise FormatError(

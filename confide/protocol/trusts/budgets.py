@@ -8,7 +8,7 @@ from ...mdp import STATIONARY
 from ..design import AUTO, Request
 from ..kinds import CountQuestion
 from ..kinds.bandit import BanditQuestion, Counted
-from ..kinds.budgeted import BudgetedQuestion
+from ..kinds.budgeted import BudgetedQuestion, default_budget
 from ..kinds.counts import CENTRED, COUNTED, HALVES, MIDDLE, TRANSITIONS, VISITS
 
 MOST_WALKED = 10**7
@@ -61,11 +61,12 @@ def _left_out(counted: Counted) -> tuple[str, ...]:
 def lowers(budgeted: BudgetedQuestion) -> bool:
     """Whether Gaussian noise is less under this budget than without any: with centred rewards up to about 5/6 of H^2."""
     all_told = tuple(part for part in budgeted.counts.parts if part != HALVES)
-    return budgeted.price().l2 < budgeted.counts.having(parts=all_told).price().l2
+    return budgeted.price().l2 < budgeted.episodes * budgeted.counts.having(parts=all_told).price().l2
 
 
-def counted_for(asked: CountQuestion | BanditQuestion, visits: str | int, gaussian: bool) -> Counted:
-    """What is counted of people in a data set. visits: `all`, a budget for repeated ones, or `auto`. gaussian: noise is.
+def counted_for(asked: CountQuestion | BanditQuestion, visits: str | int, gaussian: bool, history: int = 0) -> Counted:
+    """What is counted of people in a data set. visits: `all`, a budget for repeated ones, or `auto`. gaussian: noise is. history:
+    up to how many episodes of a person are one history, which always has a budget; 0 if each is counted by itself.
 
     `auto` takes a budget where it surely pays: where noise is Gaussian and there are at least as many states as steps. Then few
     visits are repeats, and noise is smaller by the root of H. Where people repeat themselves more, less is counted of them, but no
@@ -73,23 +74,38 @@ def counted_for(asked: CountQuestion | BanditQuestion, visits: str | int, gaussi
     is not told, visits are asked for beside transitions, and all are counted. A single step repeats nothing.
     """
     counts, spec = asked.counts, asked.spec
+    told = counts.last == COUNTED and VISITS not in counts.parts
+    if history:
+        if visits == ALL or spec.horizon == 1 or not gaussian or not told or spec.dynamics != STATIONARY:
+            raise InvalidInput(
+                "history-needs",
+                "A history of several episodes is counted within a budget, which needs Gaussian noise, one model for all steps, "
+                "two steps or more and the state after each. Use --users limit, or group:K.",
+            )
+        budget = default_budget(spec, history) if visits == AUTO else _whole_budget(visits)
+        return BudgetedQuestion(counts, budget, history)
     if visits == ALL or spec.horizon == 1:
         return asked
-    told = counts.last == COUNTED and VISITS not in counts.parts
     if visits != AUTO:
-        if isinstance(visits, str):
-            raise validation.refusal(
-                "visits-form", "visits", "auto, all or a budget", visits, "Write --visits all, for example."
-            )
+        budget = _whole_budget(visits)
         if not gaussian or not told:
             raise InvalidInput(
                 "visits-budget-needs",
                 "A budget for visits needs Gaussian noise and the state after every step. Use --visits all.",
             )
-        budgeted = BudgetedQuestion(counts, visits)
+        budgeted = BudgetedQuestion(counts, budget)
         return budgeted if lowers(budgeted) else counts
     few = spec.dynamics != STATIONARY or spec.horizon < SHORTEST or spec.states < spec.horizon
-    return counts if few or not gaussian or not told else BudgetedQuestion(counts, BudgetedQuestion.of(counts).budget)
+    return counts if few or not gaussian or not told else BudgetedQuestion(counts, default_budget(spec))
+
+
+def _whole_budget(visits: str | int) -> int:
+    """The budget that was named; a word other than `auto` and `all` is refused."""
+    if isinstance(visits, str):
+        raise validation.refusal(
+            "visits-form", "visits", "auto, all or a budget", visits, "Write --visits all, for example."
+        )
+    return visits
 
 
 def visits_for(visits: str | int, able: bool) -> str | int:
@@ -112,4 +128,4 @@ def visits_pay(counted: Counted, width: float, gaussian: bool) -> bool:
 def visits_question(counted: Counted) -> CountQuestion | BudgetedQuestion:
     """The question how often each pair was counted, under the same budget if there is one."""
     question = counted.counts.having(parts=(VISITS,), levels=1, centre=MIDDLE)
-    return BudgetedQuestion(question, counted.budget) if counted.budget else question
+    return BudgetedQuestion(question, counted.budget, counted.episodes) if counted.budget else question

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +18,12 @@ from ...errors import InvalidInput
 from ...mdp.knowledge import Knowledge
 from ...mechanisms.gaussian import ROUNDING, Gaussian, grid_for, sigma_for
 from ...mechanisms.laplace import Laplace
-from ...privacy import Act, Guarantee, Sensitivity, compose, keeps
+from ...privacy import Act, Guarantee, compose, keeps
 from ...privacy.calibration import calibration_failed
 from ...privacy.guarantee import CENTRAL
 from ..design import AUTO, PAPER, Design, Request, check_noise
 from ..kinds import CountQuestion, bandit, budgeted, counts, judged, returns, worth
-from ..kinds.budgeted import BudgetedQuestion
+from ..kinds.budgeted import BudgetedQuestion, grouped
 from ..kinds.counts import TRANSITIONS
 from ..kinds.kind import DesignMaker
 from ..laws import CURATORS, Law, PeoplesNoise
@@ -54,7 +53,7 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
             )
         budgeted = BudgetedQuestion(request.counted, request.budget)
         question = budgeted if lowers(budgeted) else question
-    size = _group(question.price(), request.episodes)
+    size = grouped(question.price(), request.episodes)
     unit = 1 / question.resolution
     noise: Laplace | Gaussian
     if pure:
@@ -95,11 +94,6 @@ def require_central(promise: Guarantee) -> Guarantee:
 
 def _alone(request: Request) -> Design:
     return together([request])[0]
-
-
-def _group(size: Sensitivity, episodes: int) -> Sensitivity:
-    """One person with so many episodes moves the counts so many times further (group privacy)."""
-    return replace(size.scaled(float(episodes)), cells=size.cells * episodes)
 
 
 def shared_gaussian(l2: float, share: float, promise: Guarantee, unit: float, slack: float = 1.0) -> Gaussian:

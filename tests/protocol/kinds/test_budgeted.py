@@ -11,7 +11,7 @@ import pytest
 
 from confide.data.privatizers import open_book, respond
 from confide.data.statistics.answers import answer
-from confide.data.statistics.tabular import counted_steps
+from confide.data.statistics.tabular import count, counted_in_history, counted_steps
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput
 from confide.lab.audit import audit, targets_of
@@ -24,10 +24,11 @@ from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Central, Joint, Local, Schedule
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion, read
-from confide.protocol.kinds.budgeted import BudgetedQuestion
+from confide.protocol.kinds.budgeted import BudgetedQuestion, default_budget
 from confide.protocol.kinds.counts import CENTRED, END, FREE_VISITS, HALVES, TRANSITIONS, VISITS
 from confide.protocol.releases.release_bytes import from_bytes
 from confide.protocol.trusts.budgets import counted_for
+from tests.refusals import refused
 
 FORMS = {
     (TRANSITIONS,): 2.0,
@@ -350,3 +351,79 @@ def test_an_audit_of_budgeted_releases_passes_and_catches_half_the_noise() -> No
     mutant = replace(design, act=replace(design.act, mechanism=half))
     claimed = [replace(target, loss=design.act.loss) for target in targets_of("half", mutant)]
     assert not audit(claimed, 20_000, delta=0.01, noise=ReplayableNoise(0)).ok
+
+
+def histories(spec: Spec, most: int) -> list[list[Trajectory]]:
+    """Every history of 1 to so many episodes."""
+    return [list(history) for many in range(1, most + 1) for history in itertools.product(episodes(spec), repeat=many)]
+
+
+def cells_of_history(question: BudgetedQuestion, history: list[Trajectory]) -> np.ndarray:
+    """What is counted of a history, by the rule in plain Python."""
+    counted = counted_in_history(question, history)
+    levels = [np.rint(one.rewards * question.counts.levels).astype(np.int64) for one in history]
+    cells = [count(question.counts, *parts) for parts in zip(history, levels, counted, strict=True)]
+    return np.sum(cells, axis=0) / question.resolution
+
+
+@pytest.mark.parametrize("last", ["counted", END])
+@pytest.mark.parametrize(
+    ("states", "actions", "horizon", "most"), [(2, 1, 2, 2), (1, 2, 2, 2), (1, 1, 2, 3), (2, 1, 1, 4), (1, 3, 1, 4)]
+)
+def test_no_two_histories_are_further_apart_than_the_price(
+    states: int, actions: int, horizon: int, most: int, last: str
+) -> None:
+    """All pairs of all histories, of people who come once and of those who come m times, whatever the budget is."""
+    spec = Spec(states, actions, horizon)
+    everybody = histories(spec, most)
+    steps = most * horizon
+    least = min(steps, states * actions)
+    for budget in sorted({least, least + 1, 2 * steps, steps**2 - 1, steps**2}):
+        whole = CountQuestion(spec, (VISITS, CENTRED, TRANSITIONS), last)
+        question = BudgetedQuestion(whole, budget, most)
+        cells = np.unique([cells_of_history(question, one) for one in everybody], axis=0)
+        low, high = question.range
+        assert (cells >= low).all() and (cells <= high).all()
+        assert (cells[:, whole.slices[VISITS]] ** 2).sum(axis=1).max() <= budget
+        for parts in FORMS:
+            kept = np.concatenate([np.arange(whole.cells)[whole.slices[part]] for part in parts])
+            different = np.unique(cells[:, kept], axis=0)
+            price = BudgetedQuestion(whole.having(parts=parts), budget, most).price()
+            gaps = different[:, None] - different[None]
+            assert (gaps**2).sum(axis=-1).max() <= price.l2**2 * (1 + 1e-12)
+            assert np.abs(gaps).sum(axis=-1).max() <= price.l1
+
+
+def test_the_price_of_a_history_is_reached_and_grows_like_the_root_of_its_episodes() -> None:
+    # By hand: one step, m = 6, B = 18. Three visits of each of two pairs, 9 + 9. Of two people who are there equally often, go to
+    # other states and are paid apart: P 4 x 9, Rc 2 x 3^2, together 54 = 3B.
+    question = BudgetedQuestion(CountQuestion(Spec(2, 1, 1), (CENTRED, TRANSITIONS)), 18, 6)
+    assert question.price().l2 ** 2 == pytest.approx(54) and question.steps == 6
+    staying = [Trajectory(np.array([s, s]), np.array([0]), np.ones(1)) for s in (0, 0, 0, 1, 1, 1)]
+    leaving = [Trajectory(np.array([s, 1 - s]), np.array([0]), np.zeros(1)) for s in (0, 0, 0, 1, 1, 1)]
+    first, second = (cells_of_history(question, one) for one in (staying, leaving))
+    assert ((first - second) ** 2).sum() == 54
+    asked = CountQuestion(Spec(6, 2, 20), (CENTRED, TRANSITIONS))
+    prices = [BudgetedQuestion(asked, default_budget(asked.spec, many), many).price().l2 for many in (2, 8, 32)]
+    assert prices == pytest.approx([prices[0], 2 * prices[0], 4 * prices[0]])
+    assert BudgetedQuestion(asked, 320**2, 16).price().l2 == pytest.approx(16 * asked.price().l2)  # nothing is dropped
+
+
+def test_histories_are_for_data_sets_and_their_bytes_say_so() -> None:
+    counts = CountQuestion(Spec(2, 2, 3), (CENTRED, TRANSITIONS))
+    question = BudgetedQuestion(counts, 12, 2)
+    assert read(question.kind, question.to_bytes()) == question
+    assert BudgetedQuestion(counts, 12).to_bytes() != question.to_bytes() and "up to 2 episodes" in question.remarks[0]
+    central = make(Request(question, Central(rho=1.0), Schedule.every(1)))
+    assert Design.from_bytes(central.to_bytes()).question == question
+    release = replace(open_book(central).close(), came=None)
+    assert from_bytes(release.to_bytes()).episodes == 2
+    joint = make(Request(CountQuestion(Spec(2, 2, 3)), Joint(1.0, 0.01), Schedule.batches(2, 2), budget=5))
+    forged = replace(joint, question=replace(joint.question, episodes=2))
+    with refused("history-outside-data-set"):
+        forged.verified()
+    with refused("design-unreadable"):
+        Design.from_bytes(forged.to_bytes())
+    for most in (0, 1001):
+        with pytest.raises(InvalidInput, match="history"):
+            BudgetedQuestion(counts, 12, most)
