@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ SERVING = "serving"
 """The event of a server that is there."""
 GRACE = 2
 """Seconds that requests have to end after the signal."""
+HANDSHAKE = 10.0
+"""Seconds that the handshake of TLS may take, where this process speaks it; nothing is asked before, and no place is taken."""
 
 
 class JsonLines(logging.Formatter):
@@ -127,6 +130,9 @@ def listen(
         proxy_headers=endpoint.proxy is not None,
         forwarded_allow_ips=endpoint.proxy,
     )
+    factory = config.get_loop_factory()
+    if endpoint.certificate and factory is not None:
+        config.loop = hastening(factory)  # type: ignore[assignment]
     listener = _listener(endpoint.bind, endpoint.port)
     scheme = "https" if endpoint.certificate else "http"
     if endpoint.ready is not None:
@@ -151,6 +157,17 @@ def listen(
         listener.close()
     if ending.sentence:
         raise FormatError("serving-ended", ending.sentence)
+
+
+def hastening(factory: Callable[[], asyncio.AbstractEventLoop]) -> Callable[[], asyncio.AbstractEventLoop]:
+    """A factory of event loops whose servers speak TLS, and end a handshake that takes longer than `HANDSHAKE`."""
+
+    def made() -> asyncio.AbstractEventLoop:
+        loop = factory()
+        loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE)  # type: ignore[method-assign]
+        return loop
+
+    return made
 
 
 def _allow_files() -> None:
