@@ -33,6 +33,7 @@ from confide.privacy.guarantee import LOCAL, SHUFFLE
 from confide.protocol.kinds.counts import TRANSITIONS
 from confide.protocol.kinds.question import asked_by
 from confide.protocol.releases import Sum
+from confide.protocol.releases.plausibility import doubtful_rows
 from confide.protocol.releases.report import Report, limits
 from confide.service.collector.alarms import DOUBTS, FALSE_ALARMS
 from confide.service.collector.app import Intake
@@ -57,27 +58,58 @@ from tools.hostile_running import (
 
 WORLD, HORIZON, EPSILON = "riverswim/3", 6, 2.0
 PEOPLE, ROUNDS = 20_000, 10
-SCRIPTED, GROUP, THREADS, ASKED = 10_000, 500, 100, 200
+SCRIPTED, GROUP, THREADS, ASKED, DRAWS = 10_000, 500, 100, 200, 20_000
 SHARES, EPSILONS = (0.0, 0.02, 0.05, 0.1, 0.2), (0.5, 1.0, 2.0, 4.0)
 """Of token holders, whose lies are ones that a person could have lived; and the local guarantee under which they lie."""
 
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "service" / "hostile.md"
-HEADER = f"""# Attacks that were tried
+HEADER = """# Attacks that were tried
 
 `./run hostile --document` wrote this page: each attack against the classes that serve, on one machine. Hostile reports:
-{WORLD}, horizon {HORIZON}, local epsilon {EPSILON:g}, {PEOPLE:,} users in {ROUNDS} rounds, from the first round on unless it
+{world}, horizon {horizon}, local epsilon {epsilon:g}, {people:,} users in {rounds} rounds, from the first round on unless it
 says otherwise. An extreme report names one pair and says that it is paid; honest devices draw the pair from a public law, so that
 sums show it. Where whole episodes are counted (Laplace, Gaussian), it claims as much of one pair as a report can hold; to a
 shuffler, in batches as large as a round, it sends all bits as ones.
 A curator is handed episodes, and takes those that can be lived. A service without hostile users ever raises an alarm with
-probability {FALSE_ALARMS:g} at most. One of 10 % is seen when its first round closes. Fewer may need another round to be told
-from chance: until then what was learned waits, as it does in about {DOUBTS:.0%} of the rounds of a service without hostile users.
+probability {false_alarms:g} at most. One of 10 % is seen when its first round closes. Fewer may need another round to be told
+from chance: until then what was learned waits, as it does in about {doubts:.0%} of the rounds of a service without hostile users.
+Where 5 % send extreme reports, {unnoticed:.1%} of services do not even wait, and publish for one round what these taught
+(10 %: {unnoticed_more:.1%}; from {draws:,} draws of the pairs that are named); the alarm of the next round withdraws it.
 The second table is about token holders who draw their pair as they should, and lie as a person could have lived: no test of sums
 can see them, and what they can do depends on how many they are and on epsilon: noise hides a person, and whatever she says
 weighs more, the more noise there is. One service for each share and epsilon.
 
 """
+
+
+def unnoticed(share: float, draws: int = DRAWS) -> float:
+    """The share of services in which extreme reports of so many raise neither alarm nor doubt in the first round, where each of the
+    pairs is asked about as often as every other."""
+    with tempfile.TemporaryDirectory() as place:
+        trial = Trial(Path(place))
+        rows, many = trial.contract.design.question.rows, trial.contract.tickets(1)
+        trial.close()
+    law, bad, rng = np.full(rows, 1 / rows), int(share * many), np.random.default_rng(0)
+    named = rng.multinomial(many - bad, law, draws).astype(np.float64)
+    named[:, 0] += bad
+    return float(np.mean([not doubtful_rows(one, many * law, DOUBTS) for one in named]))
+
+
+def header() -> str:
+    """What stands above the tables."""
+    return HEADER.format(
+        world=WORLD,
+        horizon=HORIZON,
+        epsilon=EPSILON,
+        people=PEOPLE,
+        rounds=ROUNDS,
+        false_alarms=FALSE_ALARMS,
+        doubts=DOUBTS,
+        unnoticed=unnoticed(0.05),
+        unnoticed_more=unnoticed(0.1),
+        draws=DRAWS,
+    )
 
 
 NOISES: dict[str, tuple[Guarantee, dict[str, Any]]] = {
@@ -447,7 +479,7 @@ def main() -> int:
     else:
         print(text, end="")
     if given.document:
-        DOCUMENT.write_text(HEADER + text, encoding="utf-8")
+        DOCUMENT.write_text(header() + text, encoding="utf-8")
     return 0 if all(row.held for row in rows) else 1
 
 

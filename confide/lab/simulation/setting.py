@@ -219,16 +219,19 @@ class Setting:
         """The certificate of the design, naming the source of noise."""
         return self.design.certificate(noise)
 
-    def warn_if_drowned(self) -> None:
-        """Warn where too few people are simulated for anything to be learned under the guarantee."""
+    def warn_if_drowned(self, known: set[str] | None = None) -> None:
+        """Warn where too few people are simulated for anything to be learned under the guarantee.
+
+        known: what was warned of before, which is not said again; it is added to."""
         needed = self.episodes_needed
-        if needed > self.schedule.users:
-            warnings.warn(
-                f"with {self.guarantee} the noise drowns what {self.schedule.users:,} episodes of {self.environment.name} can "
-                f"show; at least about {needed:.1g} would be needed.",
-                NoiseWarning,
-                stacklevel=users_level(),
-            )
+        text = (
+            f"with {self.guarantee} the noise drowns what {self.schedule.users:,} episodes of {self.environment.name} can "
+            f"show; at least about {needed:.1g} would be needed."
+        )
+        if needed > self.schedule.users and text not in (known or ()):
+            warnings.warn(text, NoiseWarning, stacklevel=users_level())
+            if known is not None:
+                known.add(text)
 
     def begin(self, rng: np.random.Generator) -> Any:
         """The learner's state before any data. Through a burn-in people act at random, whatever the learner thinks."""

@@ -44,10 +44,12 @@ class StudyCell(NamedTuple):
         alike = alike and same_files(record, self.choices) and (not exactly or same_sources(record))
         return run if alike else None
 
-    def begun(self) -> UnfinishedRun:
-        """The run with the seeds that are kept of it; refused if it cannot be run, with a warning where noise drowns everything."""
+    def begun(self, known: set[str]) -> UnfinishedRun:
+        """The run with the seeds that are kept of it; refused if it cannot be run, with a warning where noise drowns everything.
+
+        known: warnings of other cells."""
         setting = complete(self.choices)
-        setting.warn_if_drowned()
+        setting.warn_if_drowned(known)
         return UnfinishedRun.begun(setting, self.folder, self.label)
 
 

@@ -123,12 +123,12 @@ class Study:
     ) -> Iterator[tuple[int, Run, bool]]:
         """As `run`, with the runs as they are finished: number of the cell, run, and whether it was there before."""
         self._check(replace)
-        others = 0
+        others, known = 0, set[str]()
         for number, cell in enumerate(self.cells):
             if number not in self._runs and number not in self._unfinished:
                 saved = cell.saved(exactly=replace)
                 if saved is None:
-                    self._unfinished[number] = cell.begun()
+                    self._unfinished[number] = cell.begun(known)
                 else:
                     self._runs[number] = saved
                     others += not same_sources(saved.config.get(RECORD))

@@ -223,6 +223,9 @@ def test_python_hears_what_the_command_says(capsys: pytest.CaptureFixture[str]) 
     with pytest.warns(NoiseWarning, match="drowns") as heard:
         cf.Study("ucbvi", "riverswim/3", [cf.Joint(0.1, 1e-6), cf.NoPrivacy()], **few).run()
     assert {each.filename for each in heard} == {__file__}
+    with pytest.warns(NoiseWarning) as heard:
+        cf.Study(["ucbvi", "ucbvi?bonus=hoeffding"], "riverswim/3", cf.Joint(0.1, 1e-6), **few).run()
+    assert len(heard) == 1, "what two learners share is said once"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cf.simulate("ucbvi", "riverswim/3", **few)

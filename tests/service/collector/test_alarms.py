@@ -24,6 +24,7 @@ from confide.service.contract import Contract, Letter
 from confide.service.contract.heads import Head
 from tests.service.collector.services import Lessons, Service, folder_of, running
 from tests.service.contract.example import contract, design, letter
+from tools.hostile import DOCUMENT, header, unnoticed
 
 PEOPLE, PAIR = 600, 3
 
@@ -216,3 +217,8 @@ def test_a_curators_release_is_not_judged(tmp_path: Path) -> None:
     folder = make_service(tmp_path / "tea", Spec(2, 2, 3), Joint(1.0, 1e-6), PEOPLE, window=2.0)
     source = IntermediaryClient(CollectorStore(folder.database, folder.contract()), "http://127.0.0.1:1", b"")
     assert source.alarm(1, [Group(b"", b"")]) is None
+
+
+def test_the_page_says_how_often_an_attack_is_not_doubted_in_its_first_round() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8").startswith(header())
+    assert unnoticed(0.1, 1000) == 0 < unnoticed(0.05, 4000) < 0.02 < 0.9 < unnoticed(0.0, 1000) < 0.99
