@@ -65,9 +65,9 @@ export interface Contract {
   readonly [field: string]: any;
 }
 
-/** states: (T+1,), or (T,) if the state after the last step is unknown; actions: (T,); rewards: (T,) in [0, 1]. */
+/** states: (T+1,), or (T,) if the state after the last step is unknown, or as many rows of what was observed, in numbers; actions: (T,); rewards: (T,) in [0, 1]. */
 export interface Lived {
-  states: number[];
+  states: number[] | number[][];
   actions: number[];
   rewards: number[];
 }
@@ -91,6 +91,23 @@ export interface Episode {
   finish(): Promise<Uint8Array | null>;
 }
 
+/** What is observed of somebody, by the names that the contract describes: numbers, and values of categories. */
+export type Observed = Readonly<Record<string, number | string>>;
+
+/** One episode under a contract that describes features, in memory only. Actions come and go by name. */
+export interface ObservedEpisode extends Omit<Episode, "act" | "observe"> {
+  /** What to do: by the policy of the day, or at random where there is none yet. */
+  act(observed: Observed): string;
+  /** What the action earned, in [0, 1], and what is observed next, where steps follow. action: what was done, where that was not what `act` said. */
+  observe(reward: number, next?: Observed | null, action?: string | null): void;
+  /**
+   * The best of the actions on offer (all, if left out), for contracts of one step with a window. Its reward may come later, by
+   * `reward`: the report leaves at `due`, with the reward that came until then, or with 0.
+   */
+  choose(context: Observed, actions?: readonly string[]): string;
+  reward(value: number): void;
+}
+
 /** One person's end of one service. No call of it ever throws or rejects. */
 export class Device {
   private constructor();
@@ -106,7 +123,7 @@ export class Device {
    * An episode by the policy of the day. If this person's report was not spent yet, this spends it: where the contract takes
    * tickets, together with one, and not without.
    */
-  begin(): Promise<Episode>;
+  begin(): Promise<Episode & ObservedEpisode>;
   /** Sends the report that is kept, if it is due; whether nothing waits to be sent any more. */
   flush(): Promise<boolean>;
 }

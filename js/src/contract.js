@@ -16,8 +16,9 @@ export async function readContract(bytes) {
   const told = sensible(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   const tickets = told?.trust === "shuffle" || told?.trust === "joint" ? await import("./tickets.js") : null;
   const shares = told?.mechanism?.mechanism === "skellam" ? await import("./shares.js") : null;
+  const featured = told?.question?.kind === "moments" ? await import("./features.js") : null;
   const { admit, less } = told?.issuer ? await import("./tokens.js") : {};
-  return { ...sensible(() => read(told, tickets, shares)), admit, less, hash, pin: `sha256:${hex(hash)}` };
+  return { ...sensible(() => read(told, tickets, shares, featured)), admit, less, hash, pin: `sha256:${hex(hash)}` };
 }
 
 function sensible(work) {
@@ -28,7 +29,7 @@ function sensible(work) {
   }
 }
 
-function read(told, tickets, shares) {
+function read(told, tickets, shares, featured) {
   require(
     told.schema === "confide.contract/1" && told.reports_per_person === 1 && (tickets || told.trust === "local"),
     "This version keeps contracts of trust local, shuffle or joint, and one report a person. Update it.",
@@ -45,7 +46,7 @@ function read(told, tickets, shares) {
     known?.includes(noiseWord(told.mechanism)),
     `The combination of ${told.question.kind} with ${noiseWord(told.mechanism)} under trust ${told.trust} is not in the table of what is accepted. Update the contract.`,
   );
-  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told, shares) : kept(told);
+  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told, shares, featured) : kept(told, featured);
   question.digest = fromHex(told.question.digest);
   const design = { digest: fromHex(told.design_digest), question, mechanism: noise };
   require(design.digest.length === 16 && question.digest.length === 16, "The contract's fingerprints are none. Update it.");
@@ -57,11 +58,15 @@ const noiseWord = ({ mechanism: name, encoding, node, categories }) =>
   name === "categories" ? encoding : name === "tree" ? `tree-${node}` : name === "shuffled-bits" && categories ? "shuffled-step" : name;
 
 /** What devices keep by themselves. */
-function kept(told) {
-  const question = ask(told.spec, told.question);
-  const noise = mechanism(question, told.mechanism);
-  require(keeps(noise.loss, told.promise), "The contract's noise does not keep its promise. Tell its operator.");
-  return { question, mechanism: noise };
+function kept(told, featured) {
+  const made = featured ? featured.readFeatures(told) : counted(told);
+  require(keeps(made.mechanism.loss, told.promise), "The contract's noise does not keep its promise. Tell its operator.");
+  return made;
+}
+
+function counted({ spec, question: asked, mechanism: noise }) {
+  const question = ask(spec, asked);
+  return { question, mechanism: mechanism(question, noise) };
 }
 
 /**

@@ -65,7 +65,7 @@ export class Device {
     const opened = await this.#quietly(() => this.#open(signal));
     const policy = this.#policies?.[below(this.#policies.length)];
     const told = { contract: this.contract, policy, tell: (...event) => this.#tell(...event) };
-    const episode = new Episode({ ...told, conclude: (lived) => this.#quietly(() => this.#conclude(opened, lived)) });
+    const episode = new (this.contract?.observed?.Episode ?? Episode)({ ...told, conclude: (lived) => this.#quietly(() => this.#conclude(opened, lived)) });
     if (opened?.windowed) {
       episode.due = opened.due;
       later(opened.due - now(), () => episode.finish());
@@ -203,7 +203,7 @@ export class Device {
   }
 
   async #use(head) {
-    this.#policies = await readPolicies(fromBase64(head.bytes), head.policy, this.contract.spec);
+    this.#policies = await readPolicies(fromBase64(head.bytes), head.policy, this.contract.spec, this.contract.observed?.weights);
     this.round = head.round;
     this.#law = head.law ?? undefined;
   }

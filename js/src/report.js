@@ -5,12 +5,12 @@ import { answer } from "./question.js";
 /** law: of the pairs that are asked about, where a round carries one. */
 export function respond(design, episode, law = design.question.law) {
   const { units, randomise } = design.mechanism;
-  const { row, cells } = answer({ ...design.question, law }, episode);
+  const { row, cells } = (design.question.answer ?? answer)({ ...design.question, law }, episode);
   return pack(design, row, clamp(design, randomise(units > 1 ? cells.map((one) => one * units) : cells)));
 }
 
 export function clamp({ question, mechanism }, cells) {
-  for (const slice of question.kind === "counts" ? question.slices : []) {
+  for (const slice of ["counts", "moments"].includes(question.kind) ? question.slices : []) {
     const [low, high] = mechanism.limits(slice);
     for (let at = slice.start; at < slice.end; at++) cells[at] = Math.min(Math.max(cells[at], low), high);
   }

@@ -14,8 +14,8 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const [STEADY, AFTER] = [16, 8]; // batches of the first size, and of every doubled one
 const MONTH = 30 * 86400;
 
-/** {question, mechanism, parcel, between} of a contract that takes tickets. shares: the module for shares of noise, where there are. */
-export function readTicketed(told, shares) {
+/** {question, mechanism, parcel, between} of a contract that takes tickets. shares, featured: the modules for shares of noise and for features, where there are. */
+export function readTicketed(told, shares, featured) {
   const { trust, window, intermediary: about } = told;
   const inMonth = (one) => typeof one === "number" && one >= 0 && one <= MONTH;
   require(
@@ -23,7 +23,7 @@ export function readTicketed(told, shares) {
       window.seconds > 0 && window.seconds <= about.deadline,
     `The contract does not say who its ${ROLES[trust]} is, or closes batches before reports are sent. Update it.`,
   );
-  return { ...(trust === "joint" ? whole(told) : shares ? shares.shared(told) : shuffled(told)), parcel, between };
+  return { ...(featured ? featured.readFeatures(told) : trust === "joint" ? whole(told) : shares ? shares.shared(told) : shuffled(told)), parcel, between };
 }
 
 /** The curator hears everything: its releases keep the promise, and nothing of that can be checked here. */
@@ -86,7 +86,7 @@ export function episodeBytes(question, lived) {
 
 /** What a ticket holder hands over: the ticket, and a report, randomised for a batch of its size, or the episode. */
 function parcel({ trust, design }, { ticket, batch }, lived) {
-  const made = trust === "joint" ? episodeBytes(design.question, lived) : respond(sized(design, batch), lived);
+  const made = trust === "joint" ? (design.question.bytes ?? episodeBytes)(design.question, lived) : respond(sized(design, batch), lived);
   return new Uint8Array([...fromBase64(ticket), ...made]);
 }
 

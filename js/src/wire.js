@@ -64,11 +64,11 @@ export async function readRound(bytes, { key, hash: contract }, held) {
   return found;
 }
 
-/** Policies by their common hash, of which everybody follows one: each from step and state to the chances of actions. */
-export async function readPolicies(bytes, name, spec) {
+/** Policies by their common hash, of which everybody follows one: each from step and state to the chances of actions. read: of another form. */
+export async function readPolicies(bytes, name, spec, read = readPolicy) {
   const known = hex(await sha256(bytes)) === name;
   const parts = known ? (text(bytes) === "cfm1" ? several(bytes) : [bytes]) : [];
-  const found = parts.map((part) => readPolicy(part, spec));
+  const found = parts.map((part) => read(part, spec));
   require(found.length && found.every(Boolean), "The service sent a policy that is not the one it signed; it is not followed.");
   return found;
 }

@@ -41,6 +41,8 @@ from tests.service.contract.hostile import unsound, written
 from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
 from tests.service.issuer.issuers import ISSUER, KEY
 
+from . import featured
+
 PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
 SEED = 17
 
@@ -531,6 +533,7 @@ def vectors() -> dict[str, Any]:
         "laws": _laws(rng),
         "successors": _successors(),
         "tokens": _tokens(rng),
+        "featured": featured.vectors(),
         "rfc9474": json.loads((PATH.parent / "rfc9474.json").read_text(encoding="ascii")),
     }
 

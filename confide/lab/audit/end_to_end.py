@@ -21,11 +21,13 @@ import numpy as np
 
 from ...data.privatizers import open_book, respond
 from ...data.privatizers.dataset import grid_of
-from ...data.trajectories import Trajectory, trajectory
+from ...data.trajectories import Trajectory
+from ...data.trajectories.observed import handed
 from ...mechanisms.noise import NoiseSource, ReplayableNoise
 from ...protocol.design import Design
-from ...protocol.kinds import asked, moments
-from ...protocol.releases import Report, Sum, release_bytes
+from ...protocol.kinds import asked
+from ...protocol.releases import Report, Sum
+from ...protocol.releases.release import read_release
 from ...service.intermediary.curator import EpisodeBatches
 from ...service.intermediary.shuffler import ReportBatches
 from .auditing import WHOLE, Target
@@ -110,13 +112,13 @@ def joint_whole(design: Design) -> WholeRun:
     hers = {ends[batch - 1] for batch in batches_from(design.counter, 1)}
 
     def served(person: Trajectory, noise: NoiseSource) -> Array:
-        seen, state, spec = [], b"", design.question.spec
+        seen, state = [], b""
         for release in range(releases):
             batches = EpisodeBatches(design, noise, simulated=True)
             for number in range(ends[release], ends[release + 1]):
-                batches.take(release + 1, trajectory.to_bytes(person if number in hers else other, spec))
+                batches.take(release + 1, handed(person if number in hers else other, design.question))
             _, body, state = batches.close(release + 1, ends[release + 1] - ends[release], state)
-            seen.append(design.kind.packed(release_bytes.from_bytes(body)))
+            seen.append(design.kind.packed(read_release(design, body)))
         return np.concatenate(seen)
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
@@ -129,9 +131,7 @@ def joint_whole(design: Design) -> WholeRun:
                 book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
         return np.concatenate(seen)
 
-    running = (
-        play if member is not None or design.question.kind == moments.KIND else served
-    )  # no service has features yet
+    running = play if member is not None else served
     return WholeRun(running, lambda person: np.tile(exact_message(design, person, grid), releases))
 
 

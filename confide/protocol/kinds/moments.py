@@ -297,7 +297,6 @@ class MomentsKind(Kind[MomentsQuestion, MomentsRelease]):
     answered = by_trust(
         local=("gaussian", "privunit"), joint=("buffered-toeplitz",), central=("gaussian",), none=("none",)
     )
-    unknown_in_pages = ("local", "joint")
 
     def read(self, data: bytes) -> MomentsQuestion:
         """The question that wrote these bytes."""

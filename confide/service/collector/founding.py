@@ -16,7 +16,7 @@ from ...learning.learners.learner import family_of
 from ...mdp import MixtureFeatures, Spec
 from ...mdp.described import DescribedFeatures
 from ...privacy import Guarantee, Schedule
-from ...privacy.guarantee import LOCAL
+from ...privacy.guarantee import JOINT, LOCAL
 from ...protocol.accepted import BROWSERS
 from ...protocol.design import AUTO, Design, make
 from ..contract import keys
@@ -162,7 +162,7 @@ class ServiceChoices:
         return algorithm.ask(algorithm.begin(context, np.random.default_rng(0)))
 
     def _feature_problem(self) -> MomentsQuestion:
-        """The moments of the described features, which devices compute: no page does yet."""
+        """The moments of the described features, which devices compute, or a curator."""
         from ...protocol.kinds.moments import MomentsQuestion
 
         if self.described is None:
@@ -170,14 +170,10 @@ class ServiceChoices:
                 "service-features-missing",
                 f"{self.learner} learns from described features. Give --features FILE, or choose ucbvi.",
             )
-        if self.promise.trust != LOCAL:
+        if self.promise.trust not in (LOCAL, JOINT):
             raise InvalidInput(
                 "service-learner-trust",
-                f"{self.learner} is served under trust local. Got {self.promise.trust!r}. Simulate the others.",
-            )
-        if self.devices == BROWSERS:
-            raise InvalidInput(
-                "service-features-in-pages", "Pages do not compute described features. Say --devices any: Python alone."
+                f"{self.learner} is served under trust local or joint. Got {self.promise.trust!r}. Choose one of these.",
             )
         return MomentsQuestion.of(self.described, self.spec.horizon, self.spec.dynamics)
 

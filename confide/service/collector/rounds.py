@@ -11,8 +11,8 @@ import msgpack
 from ...errors import FormatError
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.design import Design
-from ...protocol.releases import ReportBook, Sum, release_bytes
-from ...protocol.releases.release import Noise
+from ...protocol.releases import ReportBook, Sum
+from ...protocol.releases.release import Noise, read_release
 from ...protocol.releases.shuffler import ShuffledSums, read_sums
 
 RoundReader = Callable[[Design, bytes, bytes], tuple[bytes, Any]]
@@ -79,7 +79,7 @@ def _unpacked(data: bytes, design: Design) -> list[Sum]:
 
 def _joint(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
     """No sum, and the curator's release, which is already about everybody."""
-    release = release_bytes.from_bytes(during)
+    release = read_release(design, during)
     if release.guarantee != design.guarantee or release.users not in design.schedule.ends:
         raise FormatError("release-not-of-design", "This release is not one that the contract's design makes.")
     return b"", release

@@ -24,6 +24,7 @@ from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.design import PAPER, Design
 from ...protocol.kinds.budgeted import BUDGETED
 from ...protocol.kinds.counts import MIDDLE, CountQuestion
+from ...protocol.kinds.moments import MOMENTS
 from ...validation import Json
 from .encoding import from_base64, to_base64
 from .intermediary import ROLES, Intermediary
@@ -76,7 +77,7 @@ def stated(design: Design) -> dict[str, Json]:
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
             **({} if counts is None else _counted_parts(counts)),
-            **({} if described is None else {"features": described.plain()}),
+            **({} if described is None else {"features": described.plain(), **_moments_parts(design)}),
             **({"budget": BUDGETED.question_of(design).budget} if counted_by_devices else {}),
         },
         "mechanism": parameters(design.mechanism),
@@ -90,6 +91,14 @@ def stated(design: Design) -> dict[str, Json]:
         },
     }
     return statements
+
+
+def _moments_parts(design: Design) -> dict[str, Json]:
+    question = MOMENTS.question_of(design)
+    return {
+        "weights": [question.reward_weight, question.next_weight],
+        "bounds": [question.gram_bound, question.vector_bound],
+    }
 
 
 def _counted_parts(counts: CountQuestion) -> dict[str, Json]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...data.privatizers.devices import respond
-from ...data.trajectories.observed import ObservedEpisodes
+from ...data.trajectories.observed import ObservedEpisodes, handed
 from ...data.trajectories.trajectory import Trajectory
 from ...mechanisms.noise import NoiseSource, device_noise
 from ...protocol.kinds.question import asked_by
@@ -31,8 +31,6 @@ def message(
 
     ticket = from_base64(opened["ticket"])
     if intermediary.role == CURATOR:
-        from ...data.trajectories import trajectory
-
-        return parcel(ticket, trajectory.to_bytes(response, design.question.spec))
+        return parcel(ticket, handed(response, design.question))
     (submission,) = response  # disjoint batches: one report, to one shuffler
     return parcel(ticket, submission.report.to_bytes(design))

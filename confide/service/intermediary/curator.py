@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from ...data.privatizers import open_book
 from ...data.privatizers.curator import CuratorBook, Total
 from ...data.statistics.answers import answer
-from ...data.trajectories import trajectory
+from ...data.trajectories.observed import from_handed, handed_length
 from ...errors import ConfideError, FormatError
 from ...mechanisms.noise import NoiseSource, curator_noise
 from ...protocol.design import Design
-from ...protocol.releases import release_bytes
 from ..contract.intermediary import CURATOR
 from ..http.serving import Endpoint
 from .open_batches import ClosedBatch
@@ -29,12 +28,12 @@ class EpisodeBatches:
         self._design, self._simulated = design, simulated
         self._noise = curator_noise(noise, simulated)
         self._sums: dict[int, NDArray[np.int64]] = {}
-        self.longest = trajectory.length(design.question.spec)
+        self.longest = handed_length(design.question)
 
     def take(self, batch: int, message: bytes) -> None:
         """Add one episode to the exact sum of its batch."""
         design = self._design
-        episode = trajectory.from_bytes(message, design.question.spec)
+        episode = from_handed(message, design.question)
         try:
             _, cells = answer(
                 design.question.kind, design.question, episode, design.mechanism.grid, self._noise.integers
@@ -61,7 +60,7 @@ class EpisodeBatches:
             Total(np.zeros(design.question.width, dtype=np.int64) if batch_sum is None else batch_sum, tickets)
         )
         release = book.close()
-        return ClosedBatch(tickets, release_bytes.to_bytes(release), book.to_bytes())
+        return ClosedBatch(tickets, release.to_bytes(), book.to_bytes())
 
     def forget(self, batch: int) -> None:
         """Overwrite the sum of a batch, and drop it."""

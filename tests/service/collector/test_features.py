@@ -42,7 +42,7 @@ def world_of(name: str) -> ObservedWorld:
 
 
 def founded(path: Path, name: str = BANDIT, promise: Guarantee | None = None, **changes: Any) -> Folder:
-    features = {"learner": "linear", "described": world_of(name).features, "devices": "any"}
+    features = {"learner": "linear", "described": world_of(name).features}
     options = {**features, "schedule": Schedule.batches(PEOPLE, ROUNDS), **changes}
     return make_service(path / "tea", make(name).spec, promise or Local(4.0), PEOPLE, **options)
 
@@ -176,10 +176,8 @@ def test_a_learner_goes_on_from_its_bytes(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     with refused("service-features-missing"):
         founded(tmp_path, described=None)
-    with refused("service-features-in-pages"):
-        founded(tmp_path, devices="browsers")
     with refused("service-learner-trust"):
-        founded(tmp_path, promise=Guarantee("joint", 1.0, 1e-6))
+        founded(tmp_path, promise=Guarantee("shuffle", 1.0, 1e-6))
     with refused("service-features-unused"):
         founded(tmp_path, learner="ucbvi")
 
@@ -187,7 +185,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
 def test_a_service_is_made_from_a_file_or_a_world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     described = tmp_path / "people.json"
     described.write_bytes(world_of(BANDIT).features.to_bytes())
-    common = ["--learner", "linear", "--epsilon", "4", "--people", "1000", "--devices", "any", "--open", "--json"]
+    common = ["--learner", "linear", "--epsilon", "4", "--people", "1000", "--open", "--json"]
     for number, where in enumerate((str(described), BANDIT)):
         folder = str(tmp_path / f"tea{number}")
         assert run(["service", "new", folder, "--features", where, "--horizon", "1", *common]) == 0

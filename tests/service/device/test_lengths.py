@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.data.trajectories import Trajectory, trajectory
+from confide.data.trajectories import Trajectory
+from confide.data.trajectories.observed import handed_length
 from confide.lab.audit.people import audited_question
 from confide.mdp import Spec
 from confide.mechanisms.noise import LightNoise
@@ -53,7 +54,7 @@ def expected(made: Contract) -> int:
     if made.design.trust == "local":
         return letter_length(made.design)
     joint = made.design.trust == "joint"
-    return FORM.size + (trajectory.length(made.design.question.spec) if joint else report_length(made.design))
+    return FORM.size + (handed_length(made.design.question) if joint else report_length(made.design))
 
 
 @st.composite
