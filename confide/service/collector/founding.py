@@ -172,7 +172,7 @@ class ServiceChoices:
             )
         if self.promise.trust not in (LOCAL, JOINT):
             raise InvalidInput(
-                "service-learner-trust",
+                "service-features-trust",
                 f"{self.learner} is served under trust local or joint. Got {self.promise.trust!r}. Choose one of these.",
             )
         return MomentsQuestion.of(self.described, self.spec.horizon, self.spec.dynamics)

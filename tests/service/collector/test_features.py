@@ -176,7 +176,7 @@ def test_a_learner_goes_on_from_its_bytes(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     with refused("service-features-missing"):
         founded(tmp_path, described=None)
-    with refused("service-learner-trust"):
+    with refused("service-features-trust"):
         founded(tmp_path, promise=Guarantee("shuffle", 1.0, 1e-6))
     with refused("service-features-unused"):
         founded(tmp_path, learner="ucbvi")
