@@ -12,7 +12,7 @@ import numpy as np
 
 from confide.mdp import Spec
 from confide.protocol.releases import Report
-from confide.service.contract import Contract, Letter
+from confide.service.contract import Contract, Upload
 from confide.service.contract.blind_rsa import PrivateKey
 from confide.service.contract.tokens import TokenRequest
 
@@ -68,5 +68,5 @@ def letters(contract: Contract, many: int, start: int, with_tokens: Sequence[byt
         cells = (rng.random(question.width) < 0.3).astype(np.int64)
         report = Report(design.digest, question.digest, cells).to_bytes(design)
         token = with_tokens[len(made)] if with_tokens else b""
-        made.append(Letter(token[:16] or os.urandom(16), contract.digest, 1, report).to_bytes() + token)
+        made.append(Upload(token[:16] or os.urandom(16), contract.digest, 1, report).to_bytes() + token)
     return made

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.measures import SPEC, letters, resident
 from confide.service.collector.app import Collector, application
 from confide.service.contract.folder import Folder
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 
 TOGETHER, ROUNDS = 1500, 20
 HEADERS = [(b"content-type", MEDIA_TYPE.encode())]

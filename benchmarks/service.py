@@ -26,8 +26,8 @@ from confide.lab.staging.processes import Process
 from confide.privacy import Joint, Local, Schedule
 from confide.service.collector.founding import make_service
 from confide.service.contract.encoding import from_base64
-from confide.service.contract.letters import MEDIA_TYPE
 from confide.service.contract.tokens import MEDIA_TYPE as TOKEN_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 from confide.service.device.transport import Transport, Unreachable
 from confide.service.issuer.folder import IssuerFolder
 from tools.chaos import free_port

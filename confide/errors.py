@@ -36,7 +36,7 @@ class FormatError(ConfideError, ValueError):
 
 
 class PrivacyError(ConfideError):
-    """What was asked for would break a promise, so it was not done."""
+    """It would break a guarantee, so it was not done."""
 
 
 class UnsafeNoise(PrivacyError):

@@ -54,18 +54,18 @@ def serve(channel: Channel) -> None:
     from confide.learning import learners
     from confide.privacy import Schedule
     from confide.protocol.design import Request, make
-    from confide.protocol.releases import open_book
+    from confide.protocol.releases import open_aggregate
 
     learner = learners.make("ucbvi")
     state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE), np.random.default_rng())
     design = make(Request(learner.ask(state), PROMISE, Schedule.batches(ROUNDS * PEOPLE, ROUNDS)))
     channel.send(design.to_bytes())
-    book = open_book(design)
+    aggregate = open_aggregate(design)
     for _ in range(ROUNDS):
         channel.send(state.policy.tobytes())
         for _ in range(PEOPLE):
-            book.take(channel.receive())  # refused if no honest device sends such bytes
-        release = book.close()
+            aggregate.take(channel.receive())  # refused if no honest device sends such bytes
+        release = aggregate.close()
         state = learner.learn(state, release)
         print(
             f"server: {release.users:,} reports by {design.mechanism.name}, {release.guarantee}, counts known to within "

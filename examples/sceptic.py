@@ -8,7 +8,7 @@ import math
 import numpy as np
 from scipy.stats import beta
 
-from confide.data.privatizers import open_book, respond
+from confide.data.privatizers import open_aggregate, respond
 from confide.data.trajectories import Trajectory
 from confide.mdp import Spec
 from confide.mechanisms.laplace import Laplace
@@ -47,10 +47,10 @@ KEPT = make(Request(CountQuestion(SPEC), Central(epsilon=1), Schedule.every(1)))
 
 def curator(person):
     """What is published about a data set of two people, one of whom is always the second."""
-    book = open_book(KEPT)
+    aggregate = open_aggregate(KEPT)
     for someone in (HERS[1], HERS[person]):
-        book.take(someone)
-    return book.close().counts
+        aggregate.take(someone)
+    return aggregate.close().counts
 
 
 if __name__ == "__main__":

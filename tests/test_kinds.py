@@ -40,7 +40,7 @@ ELSEWHERE = {
     "lab/simulation/mixtures.py": "when a table is told in counts",
     "lab/simulation/shuffle_loop.py": "the loop of shufflers",
     "lab/simulation/simulate.py": "a data set is not simulated online; a paper's options",
-    "lab/simulation/stepwise.py": "which node a tree has; whose book the loop stands for",
+    "lab/simulation/stepwise.py": "which node a tree has; whose aggregate the loop stands for",
     "lab/testing/design.py": "what a paper prints keeps no promise",
     "data/trajectories/columns.py": "STEP is the column of steps here",
 }

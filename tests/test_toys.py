@@ -17,7 +17,7 @@ from scipy import stats
 
 from confide import Local, NoPrivacy, fit
 from confide.cli import run as command
-from confide.data.privatizers import DatasetBook, open_book, respond
+from confide.data.privatizers import DatasetAggregate, open_aggregate, respond
 from confide.data.trajectories import Trajectory, read
 from confide.errors import FormatError, PrivacyError, UnknownName, UnsafeNoise
 from confide.lab.audit import audit, entries, targets_of
@@ -35,7 +35,7 @@ from confide.protocol import accepted
 from confide.protocol.accepted import accept
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.releases import open_book as open_reports
+from confide.protocol.releases import open_aggregate as open_reports
 from confide.protocol.releases.release import read_release
 from confide.service.collector.founding import make_service
 from tests.everyday import first_of
@@ -45,7 +45,7 @@ from tests.service.collector.services import running
 from .toys.arms import KIND, Arms, ArmsQuestion, Chooser
 from .toys.blurred import Blurred
 from .toys.blurred import case as blurred_counts
-from .toys.witness import QUORUM, WITNESS, WitnessBook
+from .toys.witness import QUORUM, WITNESS, WitnessAggregate
 
 # Seeds are fixed. If both sides have one law, a test rejects with this probability.
 FALSE_ALARM = 1e-6
@@ -104,16 +104,16 @@ def test_devices_and_a_server_exchange_bytes(name: str) -> None:
     on_device, on_server = (Design.from_bytes(asked.to_bytes()) for _ in range(2))
     assert on_device.guarantee == on_server.guarantee == asked.guarantee
     assert on_device.guarantee.epsilon == pytest.approx(2.0) and on_device.guarantee.trust == asked.trust
-    book, luck = open_reports(on_server), np.random.default_rng(1)
+    aggregate, luck = open_reports(on_server), np.random.default_rng(1)
     for _ in range(40):
         person = walk(RIVER, Policy.uniform(4, 3, 2).probabilities, luck)
-        book.take(respond(on_device, None, person).to_bytes(on_device))
+        aggregate.take(respond(on_device, None, person).to_bytes(on_device))
     raw = respond(on_device, None, person).to_bytes(on_device)
     for bad in (b"", raw[:-1], raw + b"x", b"x" + raw[1:]):
         with pytest.raises(FormatError):
-            book.take(bad)
-    release = book.close()
-    assert release.users == book.users == 40 and release.guarantee == asked.guarantee
+            aggregate.take(bad)
+    release = aggregate.close()
+    assert release.users == aggregate.users == 40 and release.guarantee == asked.guarantee
     assert (np.asarray(asked.radii(40)) > 0).all()
 
 
@@ -170,21 +170,21 @@ def test_the_audit_finds_no_more_than_is_certified_and_half_the_noise(name: str)
 
 def test_a_question_of_ones_own_is_released_once_and_audited_at_a_curator() -> None:
     asked = make(Request(ArmsQuestion(Spec(2, 2, 1)), Central(1.0), Schedule.batches(2, 1)))
-    book = open_book(asked, SecureNoise())
-    book.take(Trajectory(np.array([0, 1]), np.array([1]), np.array([1.0])))
-    assert book.close().users == 1
+    aggregate = open_aggregate(asked, SecureNoise())
+    aggregate.take(Trajectory(np.array([0, 1]), np.array([1]), np.array([1.0])))
+    assert aggregate.close().users == 1
     finding = audit(targets_of("arms", asked), 12_000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
     assert finding.ok and finding.trust == "central" and finding.lower_bound > 0.1
 
 
 def test_a_question_may_have_a_curators_book_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    class OwnBook(DatasetBook):
+    class OwnAggregate(DatasetAggregate):
         pass
 
-    monkeypatch.setattr(Arms, "curators_book", lambda kind, *given: OwnBook(*given))
+    monkeypatch.setattr(Arms, "curators_aggregate", lambda kind, *given: OwnAggregate(*given))
     schedule = Schedule.batches(2, 1)
-    assert type(open_book(make(Request(ArmsQuestion(SPEC), Central(1.0), schedule)))) is OwnBook
-    assert type(open_book(make(Request(CountQuestion(SPEC), Central(1.0), schedule)))) is DatasetBook
+    assert type(open_aggregate(make(Request(ArmsQuestion(SPEC), Central(1.0), schedule)))) is OwnAggregate
+    assert type(open_aggregate(make(Request(CountQuestion(SPEC), Central(1.0), schedule)))) is DatasetAggregate
 
 
 def blurred_arms(promise: Guarantee) -> Design:
@@ -244,14 +244,16 @@ def test_the_price_of_arms_is_reached_and_never_exceeded() -> None:
 
 def test_a_witness_waits_for_its_quorum() -> None:
     asked = designs()["trust"]
-    book = open_book(asked)
-    assert isinstance(book, WitnessBook)
+    aggregate = open_aggregate(asked)
+    assert isinstance(aggregate, WitnessAggregate)
     for number in range(QUORUM):
         with pytest.raises(PrivacyError, match="waits for"):
-            book.close()
-        assert book.users == number
-        book.take(respond(asked, None, walk(RIVER, Policy.uniform(4, 3, 2).probabilities, np.random.default_rng(1))))
-    assert book.close().users == QUORUM
+            aggregate.close()
+        assert aggregate.users == number
+        aggregate.take(
+            respond(asked, None, walk(RIVER, Policy.uniform(4, 3, 2).probabilities, np.random.default_rng(1)))
+        )
+    assert aggregate.close().users == QUORUM
 
 
 def test_no_compiled_loop_stands_in_for_a_book_it_does_not_know() -> None:
@@ -286,4 +288,6 @@ def test_the_package_knows_nothing_of_them() -> None:
     )  # fmt: skip
     assert process.stdout.strip() == "[]"
     sources = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "confide").rglob("*.py")))
-    assert not any(word in sources for word in ("ArmsQuestion", "Blurred(", "WitnessBook", '"witness"', '"blurred"'))
+    assert not any(
+        word in sources for word in ("ArmsQuestion", "Blurred(", "WitnessAggregate", '"witness"', '"blurred"')
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -69,6 +70,8 @@ DIALECT = re.compile(
     flags=re.IGNORECASE,
 )
 """How things were once called here: now user, guarantee, sampling error, return, value, statistic, submission."""
+SAID = {"(users=0, answered=0)", "The question"}
+"""A repr, and the heading of an experiment."""
 WRITTEN = {"mutants.md", "verdicts.md", "hostile.md"}
 """Pages that commands write beside the guide's."""
 
@@ -108,6 +111,72 @@ def helps(command: click.Command, name: str) -> dict[str, str]:
 def test_help_texts_have_the_words_of_the_field() -> None:
     found = {name: dialect(text) for name, text in helps(cli.command, "confide").items()}
     assert len(found) > 30 and {name: words for name, words in found.items() if words} == {}
+
+
+def said(source: str) -> Iterator[tuple[int, str]]:
+    """Sentences in a program's strings with their lines, an f-string's parts joined; docstrings and single words are not said."""
+    tree = ast.parse(source)
+    silent = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            silent |= {id(part) for part in node.values}
+            text = "0".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            text = node.value
+        else:
+            continue
+        if " " in text.strip():
+            yield node.lineno, text
+
+
+def shown(source: str) -> list[str]:
+    """What a page of HTML shows, and sentences in strings of a script, apart from what is computed into them."""
+    found = re.findall(r'"([^"]* [^"]*)"', "\n".join(re.findall(r'"[^"\n]*"', source)))
+    for _ in range(3):  # as deep as they are nested
+        source = re.sub(r"\$\{[^{}]*\}", "0", source)
+    return found + re.findall(r"`([^`\n]* [^`\n]*)`", source) + re.findall(r">([^<>{}=;&|]* [^<>{}=;&|]*)<", source)
+
+
+def test_messages_have_the_words_of_the_field() -> None:
+    """Errors, warnings, certificates, reports and tables: every sentence that a program says."""
+    found = [
+        (str(path.relative_to(ROOT)), line, words)
+        for path in sorted((ROOT / "confide").rglob("*.py"))
+        for line, text in said(path.read_text(encoding="utf-8"))
+        if (words := dialect(text)) and text not in SAID
+    ]
+    assert found == []
+
+
+def test_pages_of_services_have_the_words_of_the_field() -> None:
+    """Users of a service read `promise` there, which is plain English."""
+    sources = sorted((ROOT / "confide" / "service" / "dashboard" / "static").glob("*.[hj]*"))
+    sources += sorted((ROOT / "js" / "src").glob("*.js"))
+    found = {
+        (path.name, text): words
+        for path in sources
+        for text in shown(path.read_text(encoding="utf-8"))
+        if (words := [word for word in dialect(text) if not word.lower().startswith("promise")])
+    }
+    assert len(sources) > 20 and found == {}
+
+
+def test_public_names_have_the_words_of_the_field() -> None:
+    """The reference: names, and the first sentence of each. Kinds of statistics are questions, which are asked and answered."""
+    text = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    names = re.findall(r"^\| \[(\w+)\]", text, flags=re.MULTILINE)
+    parts = [part for name in names for part in re.findall(r"[A-Z]?[a-z]+", name)]
+    words = [word for part in (text, *parts) for word in dialect(part)]
+    assert len(names) > 300 and [word for word in words if not re.match("question|answer|asked", word.lower())] == []
+
+
+def test_what_is_said_is_seen() -> None:
+    source = '"""Nobody."""\nraise Refused("a-code", f"{x} is told {y} to nobody.")\nname = "worth"\n'
+    assert [dialect(text) for _, text in said(source)] == [["told", "nobody"]]
+    page = '<p>it is told</p>\nput(`a ${told.worth} letter`, "one door")'
+    assert [dialect(text) for text in shown(page)] == [["door"], ["letter"], ["told"]]
 
 
 def test_dialect_is_seen_and_code_is_not() -> None:

@@ -16,8 +16,8 @@ import numpy as np
 from confide.lab.staging.processes import Process
 from confide.mdp import Spec
 from confide.protocol.releases import Report
-from confide.service.contract import Contract, Letter, SignedHead
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract import Contract, SignedHead, Upload
+from confide.service.contract.uploads import MEDIA_TYPE
 from confide.service.device.transport import Transport, Unreachable
 
 SPEC = Spec(40, 2, 3)
@@ -105,7 +105,7 @@ class Crowd:
         cells = np.zeros(design.question.width, dtype=np.int64)
         cells[bucket] = 1
         report = Report(design.digest, design.question.digest, cells).to_bytes(design)
-        return Letter(hashlib.sha256(bucket.to_bytes(8)).digest()[:16], self._contract.digest, 1, report).to_bytes()
+        return Upload(hashlib.sha256(bucket.to_bytes(8)).digest()[:16], self._contract.digest, 1, report).to_bytes()
 
     def work(self) -> None:
         """One device after the other until there is an end."""

@@ -19,7 +19,7 @@ from confide._version import __version__
 from confide.analysis.fitting import fit
 from confide.analysis.results.fit import Fit
 from confide.analysis.results.run import Run
-from confide.data.privatizers import open_book, respond
+from confide.data.privatizers import open_aggregate, respond
 from confide.data.trajectories import read
 from confide.data.trajectories.trajectory import Trajectory
 from confide.lab.environments import linear_mdp, make
@@ -97,11 +97,11 @@ def write(out: Path) -> dict[str, Any]:
     design = designed()
     contract = Contract.written(design, name="tea", operator="Tea Ltd", key=keys.public_key(KEY), learner=learner)
     (out / "contract.json").write_bytes(contract.data)
-    book = open_book(design)
+    aggregate = open_aggregate(design)
     for _ in range(5):
         zeros = np.zeros(5, dtype=np.int64)
-        book.take(respond(design, design.question, Trajectory(zeros, zeros[:4], np.ones(4))))
-    release = book.close()
+        aggregate.take(respond(design, design.question, Trajectory(zeros, zeros[:4], np.ones(4))))
+    release = aggregate.close()
     (out / "release").write_bytes(release.to_bytes())
     expected["contract"] = {"digest": contract.digest.hex(), "promise": str(contract.design.guarantee)}
     expected["release"] = {"users": release.users, "visits": release.counts.visits.ravel().tolist()}

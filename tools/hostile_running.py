@@ -35,8 +35,8 @@ from confide.protocol.kinds.question import asked_by
 from confide.service.collector.store import CollectorStore
 from confide.service.contract.blind_rsa import PrivateKey
 from confide.service.contract.folder import Folder
-from confide.service.contract.letters import MEDIA_TYPE, Letter
 from confide.service.contract.tokens import TokenRequest
+from confide.service.contract.uploads import MEDIA_TYPE, Upload
 from confide.service.device.transport import Transport, Unreachable
 from confide.service.issuer.folder import IssuerFolder
 from tools.postgres import new_database, server
@@ -77,7 +77,7 @@ def letter(folder: Folder, token: bytes) -> bytes:
     contract = folder.contract()
     lived = Trajectory(np.zeros(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.ones(4))
     report = respond(contract.design, asked_by(contract.design.question, None), lived, device_noise(None))
-    return Letter(token[:16], contract.digest, 1, report.to_bytes(contract.design)).to_bytes() + token
+    return Upload(token[:16], contract.digest, 1, report.to_bytes(contract.design)).to_bytes() + token
 
 
 def token(folder: Folder, key: PrivateKey) -> bytes:

@@ -49,8 +49,8 @@ MUTANTS = (
     Mutant(
         "the noise of counts is used again for first states",
         "analysis/fitting/plan.py",
-        "            released[name] = book.close()\n",
-        "            released[name] = book.close()\n"
+        "            released[name] = aggregate.close()\n",
+        "            released[name] = aggregate.close()\n"
         "            if name == STARTS:\n"
         "                first = released[COUNTS].counts.transitions.ravel()[:3]  # type: ignore[union-attr]\n"
         "                true = (cells[COUNTS] / self.question.resolution)[self.question.slices['transitions']][:3]\n"
@@ -61,8 +61,8 @@ MUTANTS = (
     Mutant(
         "first states are released without noise",
         "analysis/fitting/plan.py",
-        "            released[name] = book.close()\n",
-        "            released[name] = book.close()\n"
+        "            released[name] = aggregate.close()\n",
+        "            released[name] = aggregate.close()\n"
         "            if name == STARTS:\n"
         "                released[name].counts.visits.ravel()[:] = counted.starts  # type: ignore[union-attr]\n",
         FIT,
@@ -87,8 +87,8 @@ MUTANTS = (
     Mutant(
         "weighed rewards are released without noise",
         "analysis/fitting/plan.py",
-        "            released[name] = book.close()\n",
-        "            released[name] = book.close()\n"
+        "            released[name] = aggregate.close()\n",
+        "            released[name] = aggregate.close()\n"
         "            if name == WEIGHED:\n"
         "                exact = counted.weighed.reshape(released[name].counts.rewards.shape)  # type: ignore[union-attr]\n"
         "                released[name].counts.rewards[:] = exact / LEVELS  # type: ignore[union-attr]\n",

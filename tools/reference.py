@@ -53,7 +53,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "privatizers": ("confide.data.privatizers",),
     "releases": (
         "confide.protocol.releases",
-        "confide.protocol.releases.books",
+        "confide.protocol.releases.aggregates",
         "confide.protocol.releases.report",
         "confide.protocol.releases.release",
         "confide.protocol.releases.shuffler",
@@ -79,7 +79,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "confide.mechanisms.catalogue",
     ),
     "device": ("confide.service.device",),
-    "contract": ("confide.service.contract", "confide.service.contract.keys", "confide.service.contract.letters"),
+    "contract": ("confide.service.contract", "confide.service.contract.keys", "confide.service.contract.uploads"),
     "collector": ("confide.service.collector",),
     "staging": ("confide.lab.staging",),
     "audit": ("confide.lab.audit",),

@@ -1,4 +1,4 @@
-"""Public vocabulary comes out of this room: sizes, models, policies. Nothing in it is anybody's data."""
+"""Public vocabulary: sizes, models, policies. Nothing in it is anybody's data."""
 
 from typing import TYPE_CHECKING
 

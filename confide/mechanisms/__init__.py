@@ -1,1 +1,1 @@
-"""Noise comes out of this room: how it is drawn, what it hides, how far it strays; one small file a mechanism."""
+"""Noise: how it is drawn, what it hides, how far it strays; one small file a mechanism."""

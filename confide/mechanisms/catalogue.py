@@ -66,7 +66,7 @@ def parameters(mechanism: NoiseMechanism) -> dict[str, Json]:
 
 
 def word(values: dict[str, Any]) -> str:
-    """The word for a mechanism with these parameters: its encoding for categories, its node for a tree, what is told for shuffled
+    """The word for a mechanism with these parameters: its encoding for categories, its node for a tree, what is sent for shuffled
     bits, its own name for a registered one.
     """
     kind = str(values["mechanism"])

@@ -61,7 +61,7 @@ def grid_for(sigma: float, unit: float) -> float:
 
 
 def sigma_for(guarantee: Guarantee, l2: float, grid: float, share: float = 1.0) -> float:
-    """The least sigma on `grid` that keeps a share of a promise in rho, or in epsilon with delta, if the grid is fine."""
+    """The least sigma on `grid` that keeps a share of a guarantee in rho, or in epsilon with delta, if the grid is fine."""
     if guarantee.rho is not None:
         rho = guarantee.rho * share
         return privacy.settled(l2 / math.sqrt(2 * rho), lambda sigma: l2**2 / (2 * sigma**2) <= rho, math.inf)

@@ -177,7 +177,7 @@ class LightNoise(SecureNoise):
 
 
 class ReplayableNoise:
-    """Noise that the same seed draws again: for simulation only, where speed matters and nobody is hidden.
+    """Noise that the same seed draws again: for simulation only, where speed matters and no data is real.
 
     Streams from `spawn` are independent of each other and of their parent by construction. `seed` and `spawn_key`
     record a stream: `ReplayableNoise(np.random.SeedSequence(seed, spawn_key=spawn_key))` draws it again.

@@ -150,7 +150,7 @@ def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
 
 
 def require_grid(grid: float) -> None:
-    """Refuse continuous noise for anybody real."""
+    """Refuse continuous noise on real data."""
     if grid == 0:
         raise UnsafeNoise(
             "continuous-noise",

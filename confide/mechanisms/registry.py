@@ -140,7 +140,7 @@ def names() -> tuple[str, ...]:
 
 
 def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float) -> Randomizer:
-    """The mechanism of that name, refused if by its own account it does not keep the promise."""
+    """The mechanism of that name, refused if by its own account it does not keep the guarantee."""
     maker = _ENTRIES[name].maker if name in _ENTRIES else announced(GROUP)[name].load()
     mechanism: Randomizer = maker(sensitivity, guarantee, unit)
     _require_words(name, mechanism, Randomizer)
@@ -149,7 +149,7 @@ def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float)
 
 
 def make_counter(name: str, sensitivity: Sensitivity, guarantee: Guarantee, releases: int, unit: float) -> Counter:
-    """The counter of that name, refused if by its own account it does not keep the promise for all releases."""
+    """The counter of that name, refused if by its own account it does not keep the guarantee for all releases."""
     counter = _COUNTERS[name].maker(sensitivity, guarantee, releases, unit)
     _require_words(name, counter, Counter)
     if counter.releases < releases:
@@ -164,7 +164,7 @@ def make_counter(name: str, sensitivity: Sensitivity, guarantee: Guarantee, rele
 def make_shares(
     name: str, sensitivity: Sensitivity, guarantee: Guarantee, honest: tuple[int, ...], width: int, unit: float
 ) -> TabledShares:
-    """The shares of that name, refused if they are for other batches or by their own account do not keep the promise."""
+    """The shares of that name, refused if they are for other batches or by their own account do not keep the guarantee."""
     made = _SHARES[name].maker(sensitivity, guarantee, honest, width, unit)
     _require_words(name, made, TabledShares)
     if (made.honest, made.width, made.grid) != (honest, width, unit):

@@ -1,4 +1,4 @@
-"""Promises and accounts come out of this room: guarantees, losses, calibrations, schedules, certificates, ledgers.
+"""Guarantees and accounting: losses, calibrations, schedules, certificates, ledgers.
 
 No data, no noise and no reinforcement learning live here.
 """
@@ -10,7 +10,7 @@ from ..loading import on_first_use
 if TYPE_CHECKING:
     from .act import Act, Mechanism, Sensitivity
     from .calibration import keeps, least_noise, one_of, settled, true_guarantee
-    from .certificate import Certificate, Promise
+    from .certificate import Certificate, StatedGuarantee
     from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
     from .ledger import Balance, Ledger
     from .loss import Concentrated, Disclosed, GaussianLoss, Loss, Pure, Tabulated, compose, repeat, rho_of
@@ -35,11 +35,11 @@ __all__ = [
     "Mechanism",
     "NoPrivacy",
     "Participation",
-    "Promise",
     "Pure",
     "Schedule",
     "Sensitivity",
     "Shuffle",
+    "StatedGuarantee",
     "Tabulated",
     "compose",
     "keeps",
@@ -69,7 +69,7 @@ _HOMES = {
     "NoPrivacy": "guarantee",
     "ONCE": "schedule",
     "Participation": "schedule",
-    "Promise": "certificate",
+    "StatedGuarantee": "certificate",
     "Pure": "loss",
     "REPLACE": "guarantee",
     "Schedule": "schedule",

@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Mechanism)
 
 
 def keeps(loss: Loss, guarantee: Guarantee) -> bool:
-    """Whether a loss stays within a promise."""
+    """Whether a loss stays within a guarantee."""
     if guarantee.rho is not None:
         rho = rho_of(loss)
         return rho is not None and rho <= guarantee.rho
@@ -35,7 +35,7 @@ def least_noise(
     start: float = 1.0,
     tolerance: float = 1e-9,
 ) -> M:
-    """The mechanism `make(size)` of least size that keeps the promise; `make` must lose less as its size grows.
+    """The mechanism `make(size)` of least size that keeps the guarantee; `make` must lose less as its size grows.
 
     Knows no mechanism: it only asks for the loss. The result is verified, so an error of the search costs noise, never
     privacy.
@@ -80,7 +80,7 @@ def settled(size: float, good: Callable[[float], bool], towards: float) -> float
 
 
 def one_of(promise: Guarantee, times: int, *, gaussian: bool = False, pure: bool = False) -> Guarantee:
-    """The guarantee of each of `times` answers of one user that together keep the promise.
+    """The guarantee of each of `times` reports of one user that together keep the requested one.
 
     rho, and epsilon without delta, are shared. With delta, mu^2 of Gaussian noise is; of pure noise the largest epsilon that keeps
     the promise as exactly composed (`Pure`); of any other noise epsilon and delta are shared, which always holds.

@@ -50,7 +50,7 @@ _KINDS: dict[str, type | UnionType] = {
 
 
 @dataclass(frozen=True)
-class Promise:
+class StatedGuarantee:
     """A true guarantee and, where a paper's constants were used, the guarantee that the paper states for them."""
 
     true: Guarantee
@@ -77,7 +77,7 @@ class Promise:
 class Certificate:
     """A certificate: the guarantees, mechanisms and assumptions. Prints as a short table, saves and loads as JSON."""
 
-    promises: tuple[Promise, ...]
+    promises: tuple[StatedGuarantee, ...]
     mechanisms: tuple[dict[str, Json], ...]
     calibration: str
     noise: str
@@ -100,11 +100,11 @@ class Certificate:
         In `paper` calibration the requested guarantee is what the paper claims, so it is kept beside as nominal.
         """
         if not requested.private:
-            return cls((Promise(requested),), (), "none", "none", tuple(assumptions))
+            return cls((StatedGuarantee(requested),), (), "none", "none", tuple(assumptions))
         true = true_guarantee(compose([act.loss for act in acts]), requested)
         mechanisms = [act.describe() if schedule is None else {**act.describe(), "schedule": schedule} for act in acts]
         nominal = requested if calibration == "paper" else None
-        return cls((Promise(true, nominal),), tuple(mechanisms), calibration, noise, tuple(assumptions))
+        return cls((StatedGuarantee(true, nominal),), tuple(mechanisms), calibration, noise, tuple(assumptions))
 
     def with_audit(self, audit: dict[str, Json] | None) -> Certificate:
         """The same certificate with an audit's findings."""
@@ -250,7 +250,7 @@ def html_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
     return f"{f'<p>{escape(title)}</p>' if title else ''}<table>{lines}</table>"
 
 
-def _promise(row: Mapping[str, Json], unit: str, neighbours: str) -> Promise:
+def _promise(row: Mapping[str, Json], unit: str, neighbours: str) -> StatedGuarantee:
     """A promise that says of itself exactly what is written in the row."""
     if row["trust"] not in trusts():
         raise ValueError(f"trust {row['trust']!r} is unknown")
@@ -260,7 +260,7 @@ def _promise(row: Mapping[str, Json], unit: str, neighbours: str) -> Promise:
     if row["nominal"] is not None:
         nominal = validation.table("nominal", row["nominal"])
         claimed = Guarantee(str(nominal.get("trust", trust)), *_numbers(nominal), unit, neighbours)
-    promise = Promise(true, claimed)
+    promise = StatedGuarantee(true, claimed)
     written = promise.as_json()
     if written["converted"] and math.isclose(numbers[0] or 0.0, _numbers(written)[0] or 0.0, rel_tol=1e-6):
         written["epsilon"] = row["epsilon"]  # another version may convert in other last digits

@@ -45,7 +45,7 @@ STATED_DELTA = 1e-6
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A promise of differential privacy: epsilon with delta, or rho (zero-concentrated), or none at all.
+    """A guarantee of differential privacy: epsilon with delta, or rho (zero-concentrated), or none at all.
 
     `trust` says who is trusted: `local` nobody but one's own device; `shuffle` a shuffler that mixes reports; `joint` a
     server whose policies other people see (joint DP); `central` a curator who publishes one release; `none` everybody.
@@ -166,25 +166,25 @@ def rounded_down(number: float, digits: int = 6) -> str:
 
 
 def NoPrivacy() -> Guarantee:
-    """No promise at all."""
+    """No guarantee at all."""
     return Guarantee.none()
 
 
 def Local(epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Guarantee:
-    """A promise kept on each person's own device."""
+    """A guarantee kept on each user's own device."""
     return Guarantee(LOCAL, epsilon, delta, rho)
 
 
 def Shuffle(epsilon: float | None = None, delta: float = 0.0) -> Guarantee:
-    """A promise kept by devices and a shuffler together."""
+    """A guarantee kept by devices and a shuffler together."""
     return Guarantee(SHUFFLE, epsilon, delta)
 
 
 def Joint(epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Guarantee:
-    """A promise kept by a trusted server that learns online: nobody else's treatment reveals a person's data."""
+    """A guarantee kept by a trusted server that learns online: the treatment of other users reveals nothing of a user's data."""
     return Guarantee(JOINT, epsilon, delta, rho)
 
 
 def Central(epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Guarantee:
-    """A promise kept by a trusted curator who publishes from data already collected."""
+    """A guarantee kept by a trusted curator who publishes from data already collected."""
     return Guarantee(CENTRAL, epsilon, delta, rho)

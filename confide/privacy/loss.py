@@ -156,7 +156,7 @@ class Tabulated:
 
 @dataclass(frozen=True)
 class Disclosed:
-    """Nothing is hidden: some two people's answers have no value in common. Whatever else is released, it stays so."""
+    """Nothing is hidden: the outputs of some two users have no value in common. Whatever else is released, it stays so."""
 
     def epsilon(self, delta: float) -> float:
         """Infinite at every delta below 1."""

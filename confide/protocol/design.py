@@ -24,7 +24,7 @@ from ..errors import ConfideError, FormatError, InvalidInput
 from ..mechanisms.counter import checked_failure
 from ..mechanisms.mechanism import NoiseMechanism
 from ..mechanisms.randomizer import require_grid
-from ..privacy import ONCE, Act, Certificate, Guarantee, Participation, Promise, Schedule, keeps, true_guarantee
+from ..privacy import ONCE, Act, Certificate, Guarantee, Participation, Schedule, StatedGuarantee, keeps, true_guarantee
 from ..privacy.calibration import calibration_failed
 from ..privacy.guarantee import UNIT
 from ..validation import Json
@@ -49,7 +49,7 @@ Array = NDArray[np.float64]
 PAPER, SOUND, TIGHT = "paper", "sound", "tight"
 """Calibrations: a paper's noise; that raised until its claim is true; the least that we know."""
 AUTO = "auto"
-"""The mechanism that adds least, of those that keep the promise."""
+"""The mechanism that adds least noise, of those that keep the guarantee."""
 FAILURE = 0.1
 """The chance that some error radius of a design does not hold."""
 
@@ -59,7 +59,7 @@ RADIUS_POINTS = 4096
 
 @dataclass(frozen=True)
 class Request:
-    """A request for a design: a question, a promise, when releases are made, and by which means; all of it public.
+    """A request for a design: a question, a guarantee, when releases are made, and by which means; all of it public.
 
     paper: whose constants `paper` and `sound` use. mixing: the shufflers. failure: with what probability error radii may
     be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
@@ -313,7 +313,7 @@ class Design:
         schedule = self.schedule.describe() if self._trust.scheduled else None
         assumptions = (*self.remarks, *self._trust.assumptions(self), *self._returning())
         certificate = Certificate.of([self.act], self.requested, self.calibration, noise, assumptions, schedule)
-        return replace(certificate, promises=(*certificate.promises, *map(Promise, further)))
+        return replace(certificate, promises=(*certificate.promises, *map(StatedGuarantee, further)))
 
     def _returning(self) -> tuple[str, ...]:
         """The sentence of a certificate about users who come again; none where everybody takes part once."""
@@ -337,7 +337,7 @@ def check_noise(design: Design, mechanism: NoiseMechanism) -> None:
     if mechanism.vector not in (0, question.width):
         raise InvalidInput(
             "mechanism-vector-length",
-            f"The mechanism is for vectors of {mechanism.vector} cells, and the question has {question.width}. Make it again.",
+            f"The mechanism is for vectors of {mechanism.vector} cells, and the statistic has {question.width}. Make it again.",
         )
     if mechanism.first is not None and mechanism.first != question.before_transitions:
         raise InvalidInput(

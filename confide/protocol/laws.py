@@ -52,7 +52,7 @@ class Law(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PeoplesNoise:
-    """The noise of so many people's messages, added up; or of one message about everybody, drawn by a curator."""
+    """The noise of the messages of n users, added up; or of one message about all, drawn by a curator."""
 
     mechanism: Randomizer
     people: ArrayLike
@@ -82,7 +82,7 @@ class PeoplesNoise:
 
 @dataclass(frozen=True, eq=False)
 class CounterNoise:
-    """The noise of a continual counter after so many releases; before the first there is none."""
+    """The noise of a continual counter after n releases; before the first there is none."""
 
     counter: Counter
     releases: ArrayLike
@@ -120,7 +120,7 @@ class CounterNoise:
 
 @dataclass(frozen=True, eq=False)
 class SumsNoise:
-    """The noise of sums of flipped bits, or of shares, each over so many people, added up, where shufflers have several sizes."""
+    """The noise of sums of flipped bits, or of shares, each over n users, added up, where shufflers have several sizes."""
 
     mechanisms: Sequence[Randomizer]
     people: Sequence[ArrayLike]

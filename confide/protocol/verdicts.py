@@ -391,6 +391,6 @@ READING = """How to read a row.
 Newer algorithms, and what of them is compared: [rivals.md](rivals.md).
 
 The papers:
-- *Bounded noise*: Prop. 15 prints the radius of Alg. 6 with an epsilon that we read as that of the promise; Prop. 14 claims
+- *Bounded noise*: Prop. 15 prints the radius of Alg. 6 with an epsilon that we read as that of the guarantee; Prop. 14 claims
   3H times that epsilon for it. Both readings are judged. Prop. 10 and 14 are stated for epsilons up to 1; the figures go up to 20.
 """

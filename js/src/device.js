@@ -9,7 +9,7 @@ import { browserStorage, exclusive, hold, isHeld } from "./storage.js";
 import { letter, readLaw, readPolicies, readRound, service, verdict } from "./wire.js";
 
 const BLANK = '{"spent":[],"services":{}}';
-const LETTER = "application/vnd.confide.letter";
+const LETTER = "application/vnd.confide.report";
 const LOST = 3600000; // after so many milliseconds an episode of a page that is gone is reported as an empty one;
 const GONE = 60000; // after so many where it has a time of its own, and pages cannot know of each other
 const LOOK = 900000; // a batch is asked after within so many

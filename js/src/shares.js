@@ -3,7 +3,7 @@
 import { ask, require } from "./question.js";
 import { below, coin } from "./random.js";
 
-const UNFIT = "The contract's shares of noise do not fit its question. Update the contract.";
+const UNFIT = "The contract's shares of noise do not fit its statistic. Update the contract.";
 const LEAST_RATE = 4;
 
 /**

@@ -8,7 +8,7 @@ import { reading, verdict } from "./wire.js";
 
 const ROLES = { __proto__: null, joint: "curator", shuffle: "shuffler" };
 const DOORS = { curator: "/v1/episodes", shuffler: "/v1/reports" };
-const MEDIA_TYPE = "application/vnd.confide.parcel";
+const MEDIA_TYPE = "application/vnd.confide.submission";
 const TICKET = 64; // "cft1", contract (32), batch, place, round (4 each), mac (16)
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const [STEADY, AFTER] = [16, 8]; // batches of the first size, and of every doubled one
@@ -42,7 +42,7 @@ function shuffled(told) {
   require(
     name === "shuffled-bits" && told.promise.honest > 0 && told.promise.honest <= 1 && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
       !["squares", "centred"].some((part) => !step && question.parts.includes(part)),
-    "The contract's noise does not fit its question. Update the contract.",
+    "The contract's noise does not fit its statistic. Update the contract.",
   );
   const { slices, levels, resolution, horizon, moves } = question;
   const weight = (part) => (part === "rewards" ? levels : 1);
@@ -146,7 +146,7 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
       asked(signal, async (door) => {
         if (epoch != null) {
           const found = reading(await door.get(`/v1/batches/${batch}`, signal, { cache: "no-store" }));
-          if (!("closing" in found && "epoch" in found)) throw new Error("not the service's answer");
+          if (!("closing" in found && "epoch" in found)) throw new Error("not the service's response");
           const same = found.epoch === epoch;
           if (found.closing !== null) return same ? "counted" : "dropped";
           if (same) return { epoch, wait: look() };

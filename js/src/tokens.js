@@ -60,7 +60,7 @@ export async function finalize({ key, modulus, size }, message, answer, inverted
   const signature = written((number(answer) * inverted) % modulus, size);
   require(
     answer.length === size && (await crypto.subtle.verify(RSA, key, signature, message)),
-    "The issuer's answer is not a signature by the key that the contract names. Nothing is sent.",
+    "The issuer's response is not a signature by the key that the contract names. Nothing is sent.",
   );
   return signature;
 }
@@ -102,7 +102,7 @@ export async function admit(contract, change, collector, at, { credential, issue
   const where = new URL(issuer.address ?? given ?? reading(await collector.get("/v1/issuer", signal)).address);
   require(
     NEARBY.includes(where.hostname) || ((issuer.address ?? given) && where.protocol === "https:"),
-    "Neither the contract nor this page says where the issuer is, or not by https. Nothing is asked there.",
+    "Neither the contract nor this page says where the issuer is, or not by https. Nothing is requested.",
   );
   const asked = JSON.stringify({ contract: hex(contract.hash), credential: typeof credential === "function" ? await credential() : credential, blinded });
   const { status, told } = await at(where.href).post("/v1/tokens", REQUEST, new TextEncoder().encode(asked), signal);

@@ -109,7 +109,7 @@ export async function openService(contract, changes = {}, keys = null) {
       if (path === "/v1/rounds/current") return new Response(found.served);
       if (path.startsWith("/v1/policies/")) return new Response(found.policies[path.slice(13)]);
       if (path.startsWith("/v1/questions/")) return new Response(found.laws[path.slice(14)]);
-      if (headers["content-type"] !== "application/vnd.confide.letter") return new Response("", { status: 415 });
+      if (headers["content-type"] !== "application/vnd.confide.report") return new Response("", { status: 415 });
       found.letters.push(hex(body));
       if (found.answer) return found.answer();
       const outcome = { 200: "counted before", 201: "counted" }[found.status];
@@ -124,7 +124,7 @@ export async function openService(contract, changes = {}, keys = null) {
       const closing = batch in between.closed ? batch : null;
       return Response.json({ batch, issued: between.issued, deadline: null, closing, epoch: between.closed[batch] ?? between.epoch });
     }
-    if (headers["content-type"] !== `application/vnd.confide.${path === "/v1/tickets" ? "token" : "parcel"}`) return new Response("", { status: 415 });
+    if (headers["content-type"] !== `application/vnd.confide.${path === "/v1/tickets" ? "token" : "submission"}`) return new Response("", { status: 415 });
     if (path !== "/v1/tickets") {
       between.parcels.push([path, hex(body), between.epoch]);
       if (found.answer) return found.answer();

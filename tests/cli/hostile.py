@@ -456,8 +456,8 @@ def _values(place: Path, told: dict[str, Any]) -> None:
 
 
 def _tables(place: Path) -> None:
-    for kind, books in (("labels", BAD_BOOKS), ("edges", BAD_EDGES)):
-        for name, text in books.items():
+    for kind, aggregates in (("labels", BAD_BOOKS), ("edges", BAD_EDGES)):
+        for name, text in aggregates.items():
             (place / f"{kind}-{name}.json").write_text(text)
     (place / "edges-good.json").write_text(json.dumps({"states": {"reward": [0.2, 0.7]}}))
     full = np.ones((STATES, ACTIONS, STATES), dtype=bool)

@@ -18,7 +18,7 @@ from confide.lab.staging.checking import check_folder, check_url
 from confide.mdp import Spec
 from confide.privacy import Local, Schedule
 from confide.service.contract.folder import Folder
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 from confide.service.http.serving import exclusive_lock
 from confide.service.issuer.app import IssuedStore
 from confide.service.issuer.folder import IssuerFolder

@@ -35,9 +35,9 @@ print(json.dumps(answers))
 """Runs commands where nothing but what a device needs is installed, and says how each ended and what it printed."""
 
 SENTENCES = {
-    "service check http://127.0.0.1:9": "did not answer",
+    "service check http://127.0.0.1:9": "did not respond",
     "service check fit.toml": "is not the folder of a service",
-    "visit http://127.0.0.1:9 --environment riverswim/3": "did not answer",
+    "visit http://127.0.0.1:9 --environment riverswim/3": "did not respond",
     "simulate riverswim/3 --epsilon 1": "is not installed",
     "serve .": "is not installed",
 }

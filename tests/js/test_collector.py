@@ -84,7 +84,7 @@ def visit(url: str, pin: str, people: int) -> Any:
 
 
 def post(url: str, body: bytes) -> int:
-    headers = {"content-type": "application/vnd.confide.letter"}
+    headers = {"content-type": "application/vnd.confide.report"}
     request = urllib.request.Request(f"{url}/v1/reports", body, headers, method="POST")
     with urllib.request.urlopen(request, timeout=10) as answer:
         return int(answer.status)

@@ -19,7 +19,7 @@ from confide.mechanisms.privunit import PrivUnit
 from confide.privacy import Guarantee, Local, Schedule
 from confide.protocol.design import Request, make
 from confide.protocol.kinds.moments import MomentsQuestion
-from confide.protocol.releases import ReportBook
+from confide.protocol.releases import ReportAggregate
 from confide.protocol.releases.release import read_release
 from confide.service.collector.founding import make_service
 from confide.service.device import Transport
@@ -50,11 +50,11 @@ def test_reports_of_pages_sum_to_moments_within_their_radius(promise: Guarantee,
     rng = np.random.default_rng(11)
     people = [featured.lived(question, rng, question.horizon) for _ in range(PEOPLE)]
     exact = np.concatenate([moments_of_each(question, one) for one in people])
-    book, cells = ReportBook(design), []
+    aggregate, cells = ReportAggregate(design), []
     for data in browsers.reports(plain_contract(design, learner=featured.LEARNER).data, list(map(_rows, people))):
-        book.take(data)
+        aggregate.take(data)
         cells.append(np.frombuffer(data, dtype={3: "<i2", 4: "<i4"}[data[37]], offset=42) * design.mechanism.grid)
-    release = book.close()
+    release = aggregate.close()
     gram, vector = question.unpack(exact.sum(axis=0))
     assert release.users == PEOPLE and np.abs(release.gram - gram).max() > 0
     assert np.abs(np.linalg.eigvalsh(release.gram - gram)).max() <= release.radius[0]

@@ -22,7 +22,7 @@ from confide.protocol.accepted import row_of
 from confide.protocol.defaults import request_for
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.releases import Report, ReportBook
+from confide.protocol.releases import Report, ReportAggregate
 from confide.protocol.releases.report import check_range
 from confide.service.contract import Contract, Ticket
 from tests.refusals import refused
@@ -140,15 +140,15 @@ def test_reports_are_read_summed_and_give_estimates_within_their_radius(
     """Every count of the release is within the design's radius, which fails with probability ALARM."""
     design = designed(promise, name, model)
     people = walks(design.question.spec, PEOPLE)
-    book = ReportBook(design)
+    aggregate = ReportAggregate(design)
     rows = []
     for data in told_by_node(design, people):
         report = Report.from_bytes(data, design)
         assert report.to_bytes(design) == data
         rows.append(report.row)
-        book.take(data)
-    assert book.users == PEOPLE
-    release = book.close()
+        aggregate.take(data)
+    assert aggregate.users == PEOPLE
+    release = aggregate.close()
     for part, exact in (_first_visits if design.question.kind == "asked" else _whole)(design, people, rows).items():
         given = getattr(release.counts, part).reshape(-1)[: exact.size]
         assert np.abs(given - exact).max() <= getattr(release.radius, part), part

@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 from confide.errors import FormatError
 from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.laplace import Laplace
-from confide.privacy import Act, Central, Certificate, Joint, Local, NoPrivacy, Promise, Schedule, Sensitivity, Shuffle
+from confide.privacy import (
+    Act,
+    Central,
+    Certificate,
+    Joint,
+    Local,
+    NoPrivacy,
+    Schedule,
+    Sensitivity,
+    Shuffle,
+    StatedGuarantee,
+)
 from tests.refusals import refused
 
 CHANGE = Sensitivity(6.0, 3.0, ((1.0, 6),), 6)
@@ -49,7 +60,7 @@ CERTIFICATES = {
     "rho": Certificate.of([Act(Gaussian(10.0, 0.125), CHANGE)], Central(rho=0.5), "sound", "replayable"),
     "none": Certificate.of([], NoPrivacy(), "tight", "replayable"),
     "shuffle": Certificate(
-        (Promise(Shuffle(1.0, 1e-6)), Promise(Local(4.0))), ({"name": "bits"},), "tight", "opendp", ()
+        (StatedGuarantee(Shuffle(1.0, 1e-6)), StatedGuarantee(Local(4.0))), ({"name": "bits"},), "tight", "opendp", ()
     ),
     "audited": paper().with_audit({"lower_bound": 1.7, "delta": 0.0, "confidence": 0.95}),
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.data.privatizers import open_book, respond
+from confide.data.privatizers import open_aggregate, respond
 from confide.data.statistics.answers import answer
 from confide.data.trajectories import Trajectory
 from confide.errors import ConfideError
@@ -85,7 +85,7 @@ def test_every_report_has_one_length_and_sums_are_what_was_counted() -> None:
     design, rng, noise = design_of(), np.random.default_rng(1), ReplayableNoise(2)
     mixing = design.mixing
     assert mixing is not None
-    book, lengths, truth = open_book(design), set(), np.zeros(design.question.width)
+    aggregate, lengths, truth = open_aggregate(design), set(), np.zeros(design.question.width)
     for _ in range(mixing.batch):
         person = lived(rng)
         grid = design.devices[0].grid
@@ -94,9 +94,9 @@ def test_every_report_has_one_length_and_sums_are_what_was_counted() -> None:
         lengths.add(len(message[0].report.to_bytes(design)))
         again = Report.from_bytes(message[0].report.to_bytes(design), design)
         np.testing.assert_array_equal(again.cells, message[0].report.cells)
-        book.take(message)
+        aggregate.take(message)
     assert lengths == {report_length(design, 0)}
-    release = book.close(design.question)
+    release = aggregate.close(design.question)
     moved = release.counts.transitions.ravel() - truth[design.counts.slices["transitions"]]
     spread = release.noise.transitions
     shares, grid = design.mechanism, design.devices[0].grid

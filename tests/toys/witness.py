@@ -14,7 +14,7 @@ from confide.protocol.accepted import Combination
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.kind import by_trust
-from confide.protocol.releases import Book, ReportBook
+from confide.protocol.releases import Aggregate, ReportAggregate
 from confide.protocol.trusts.local import LocalTrust
 from confide.protocol.trusts.trust import register
 
@@ -22,7 +22,7 @@ WITNESS = "witness"
 QUORUM = 3
 
 
-class WitnessBook(ReportBook):
+class WitnessAggregate(ReportAggregate):
     def close(self, question: Any = None) -> Any:
         if self.users < QUORUM:
             raise PrivacyError(
@@ -38,8 +38,8 @@ class Witness(LocalTrust):
     def assumptions(self, design: Design) -> tuple[str, ...]:
         return (*design.question.assumptions, f"the witness waits for {QUORUM} people")
 
-    def open_book(self, design: Design) -> Book:
-        return WitnessBook(design)
+    def open_aggregate(self, design: Design) -> Aggregate:
+        return WitnessAggregate(design)
 
     def case(self, row: Combination, promise: Guarantee) -> Design:
         """Where asked pairs are audited and swept."""

@@ -1,4 +1,4 @@
-"""Fits on real data come out of this room, the ledgers they are charged to, and forecasts of what they will cost."""
+"""Fits on real data, the ledgers they are charged to, and forecasts of what they will cost."""
 
 from .budget import ledger_of
 from .choices import FitChoices

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...data.privatizers.judged import JudgedBook
+from ...data.privatizers.judged import JudgedAggregate
 from ...learning.learners.apvi import OfflinePlan
 from ...learning.learners.bolder import bolder
 from ...learning.planning.estimates import Estimate, quantile
@@ -53,7 +53,7 @@ from ...mdp.adoption import (
 )
 from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.noise import NoiseSource
-from ...privacy import Act, Certificate, Guarantee, Promise, Schedule, compose, rho_of, true_guarantee
+from ...privacy import Act, Certificate, Guarantee, Schedule, StatedGuarantee, compose, rho_of, true_guarantee
 from ...protocol.design import AUTO, Design, Request
 from ...protocol.kinds.judged import (
     CELLS,
@@ -208,7 +208,7 @@ class JudgePlan:
         )
         counted = rho_of(compose([act.loss for act in acts])) or 0.0
         larger = self.acts if self.cost > counted else acts
-        true = Promise(true_guarantee(compose([act.loss for act in larger]), promise))
+        true = StatedGuarantee(true_guarantee(compose([act.loss for act in larger]), promise))
         apart = replace(certificate, promises=(true,), mechanisms=(*certificate.mechanisms, *told))
         return apart.assuming([self.remark])
 
@@ -225,9 +225,9 @@ class JudgePlan:
             units = question.units(numbers, np.full(numbers.shape, 0.5))
             exact = question.values(np.asarray(units * question.grid, dtype=np.float64), len(numbers))
             return JudgedRelease(question.part, len(numbers), tuple(map(float, exact)), (0.0,) * question.cells, scale)
-        book = JudgedBook(self.designs[name], noise, simulated)
-        book.take_numbers(numbers)
-        return book.close(scale=scale)
+        aggregate = JudgedAggregate(self.designs[name], noise, simulated)
+        aggregate.take_numbers(numbers)
+        return aggregate.close(scale=scale)
 
     def judged(
         self,

@@ -34,7 +34,7 @@ SEEN_MORE = "those who decided saw more than the table, so no gain can be stated
 
 LEFT_OUT = (
     "states leave something out, of what follows a decision or of what those who decided saw; without logged probabilities of "
-    "actions (--propensity) nobody can tell which, so no gain can be stated"
+    "actions (--propensity) it cannot be said which, so no gain can be stated"
 )
 
 MEANING = {

@@ -158,7 +158,7 @@ def connect(scheduler: str) -> Any:
         client = cluster.Client(scheduler, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise InvalidInput(
-            "dask-unreachable", f"No Dask scheduler answers at {scheduler}. Check the address."
+            "dask-unreachable", f"No Dask scheduler responds at {scheduler}. Check the address."
         ) from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE)

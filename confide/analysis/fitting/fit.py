@@ -406,7 +406,7 @@ def fit(
     audit: Auditor | None = None,
     **choices: Any,
 ) -> Fit:
-    """Learn a policy from real people's trajectories, under a promise to each of them.
+    """Learn a policy from logged trajectories, with a guarantee for each user in them.
 
     `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. visits: `all`, or

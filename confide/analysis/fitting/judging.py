@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def judge(fit: Fit, policy: ArrayLike | Policy, confidence: float = 0.95) -> Findings:
-    """`value` with `low` and `high`, `practice`, and `gain`: what the policy is worth, in people's units.
+    """`value` with `low` and `high`, `practice`, and `gain`: the value of the policy, in units of rewards.
 
     policy: (H, S, A) or (S, A) probabilities, or (H, S) or (S,) chosen actions, over the declared states. Each interval
     alone holds with `confidence`. The policy must not have been chosen with a look at this release.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...data.privatizers import open_book
+from ...data.privatizers import open_aggregate
 from ...data.statistics.counting import DatasetCounts
 from ...data.statistics.gram import Logged, LoggedSteps
 from ...data.trajectories.dataset import ALL, GROUP, Dataset
@@ -32,7 +32,7 @@ from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
 from ...protocol.kinds.gram import GRAM, SHAVED, TARGET_BITS, GramRelease
 from ...protocol.kinds.worth import WorthForm, WorthRelease
-from ...protocol.releases import Book
+from ...protocol.releases import Aggregate
 from ...validation import Json
 from .linear_learning import WORTH, gram_name
 from .plan import FAILURE, ONCE, RELEASED, RETURNS, assumptions
@@ -169,13 +169,13 @@ class LinearPlan:
         self, counted: DatasetCounts, noise: NoiseSource, simulated: bool
     ) -> dict[str, GramRelease | WorthRelease]:
         logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
-        book = open_book(self.design, noise, simulated=simulated)
-        book.take_sum(logged)
+        aggregate = open_aggregate(self.design, noise, simulated=simulated)
+        aggregate.take_sum(logged)
         state = self.learner.begin(Context(self.data.knowledge.spec, max(counted.users, 1)))
-        state, answers = ask_all(self.learner, state, book)
+        state, answers = ask_all(self.learner, state, aggregate)
         releases |= {gram_name(number): answer for number, answer in enumerate(answers)}
         if self.worth is not None:
-            last = open_book(self.worth, noise, simulated=simulated)
+            last = open_aggregate(self.worth, noise, simulated=simulated)
             last.take_sum(logged)
             releases[WORTH] = last.close(state.critics[0])
         return releases
@@ -229,10 +229,10 @@ class LinearPlan:
         return Certificate.of(self.acts, self.promise, self.calibration, noise, conditions).about(about)
 
 
-def ask_all(learner: Vapvi, state: LinearState, book: Book) -> tuple[LinearState, list[GramRelease]]:
-    """The learner's last state after all of its questions were answered from a book, and the answers."""
+def ask_all(learner: Vapvi, state: LinearState, aggregate: Aggregate) -> tuple[LinearState, list[GramRelease]]:
+    """The learner's last state after all of its questions were answered from an aggregate, and the answers."""
     answers: list[GramRelease] = []
     while not state.done:
-        answers.append(book.close(learner.ask(state)))
+        answers.append(aggregate.close(learner.ask(state)))
         state = learner.learn(state, answers[-1])
     return state, answers

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...data.privatizers import Total, open_book
+from ...data.privatizers import Total, open_aggregate
 from ...data.statistics.counting import DatasetCounts
 from ...data.trajectories.dataset import Dataset
 from ...data.trajectories.labels import BY_CATEGORY
@@ -292,9 +292,9 @@ class CountPlan:
             cells[VISITED] = rows_of(self.question, counted.cells)
         released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
-            book = open_book(design, noise, simulated=simulated)
-            book.take_sum(Total(cells[name], counted.users))
-            released[name] = book.close()
+            aggregate = open_aggregate(design, noise, simulated=simulated)
+            aggregate.take_sum(Total(cells[name], counted.users))
+            released[name] = aggregate.close()
         return released
 
     def certificate(self, noise: str) -> Certificate:

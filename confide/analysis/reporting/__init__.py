@@ -1,1 +1,1 @@
-"""Pictures, tables and pages come out of this room, as pure functions of what is already public."""
+"""Pictures, tables and pages, as pure functions of what is already public."""

@@ -1,4 +1,4 @@
-"""Results come out of this room: runs, fits and policy directories, saved with their certificates."""
+"""Results: runs, fits and policy directories, saved with their certificates."""
 
 from .run import Run
 

@@ -84,7 +84,7 @@ def card_page(fit: Fit) -> str:
         ("Hidden", data["unit"]),
         ("Problem", f"{data['states'] or 'vector'} states, {data['actions']} actions, at most {steps}"),
         ("Rewards", f"{written(data['rewards'][0])} to {written(data['rewards'][1])} a step"),
-        ("Promise", values["promise"]["said"]),
+        ("Guarantee", values["promise"]["said"]),
         ("Learner", str(values["learner"]["name"])),
         ("Worth", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(unit)}{usual}"),
         ("Answer", answer),

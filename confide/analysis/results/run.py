@@ -36,7 +36,7 @@ _APART = ("checkpoints", "regret", "final_value", "certificate", "policy")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """One learner in one world under one promise, for several seeds.
+    """One learner in one environment under one guarantee, for several seeds.
 
     regret: (seeds, C) cumulative regret after checkpoints (C,) episodes, exact: how much less the policies in use were
     worth than the best one. Where the model is not known, `measure` is `return`, it holds summed rewards instead, and

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING
 from ...loading import on_first_use
 
 if TYPE_CHECKING:
-    from .books import open_book
-    from .curator import CuratorBook, Total
-    from .dataset import DatasetBook
+    from .aggregates import open_aggregate
+    from .curator import CuratorAggregate, Total
+    from .dataset import DatasetAggregate
     from .devices import respond
     from .simulated import drawn
 
-__all__ = ["CuratorBook", "DatasetBook", "Total", "drawn", "open_book", "respond"]
+__all__ = ["CuratorAggregate", "DatasetAggregate", "Total", "drawn", "open_aggregate", "respond"]
 
 _HOMES = {
-    "CuratorBook": "curator",
-    "DatasetBook": "dataset",
+    "CuratorAggregate": "curator",
+    "DatasetAggregate": "dataset",
     "Total": "curator",
     "drawn": "simulated",
-    "open_book": "books",
+    "open_aggregate": "aggregates",
     "respond": "devices",
 }
 

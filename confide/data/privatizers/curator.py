@@ -26,13 +26,13 @@ FORMAT = "confide.curator/1"
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """Sensitive: the exact sum of so many people's cells, in whole multiples of the curator's grid."""
+    """Sensitive: the exact sum of the cells of `users` people, in whole multiples of the curator's grid."""
 
     cells: NDArray[np.int64] = field(repr=False)
     people: int
 
 
-class CuratorBook:
+class CuratorAggregate:
     """Holds the open batch, exactly, in memory only, and a continual counter's state. Shows nothing of itself."""
 
     def __init__(
@@ -55,7 +55,7 @@ class CuratorBook:
         self._members = 0
 
     def __repr__(self) -> str:
-        return f"CuratorBook(users={self.users}, open={self._members})"
+        return f"CuratorAggregate(users={self.users}, open={self._members})"
 
     def take(self, message: Trajectory, question: Question | None = None) -> None:
         """Count one person's episode in the open batch."""
@@ -103,7 +103,7 @@ class CuratorBook:
     @classmethod
     def from_bytes(
         cls, data: bytes, design: Design, noise: NoiseSource | None = None, simulated: bool = False
-    ) -> CuratorBook:
+    ) -> CuratorAggregate:
         """Go on after a restart."""
         try:
             form, made_by, state = msgpack.unpackb(data, max_array_len=8, max_str_len=64)

@@ -24,8 +24,8 @@ def grid_of(design: Design) -> float:
     return 1 / resolution if resolution else float(design.mechanism.grid)
 
 
-class DatasetBook:
-    """Holds the exact counts of everybody until it is closed, once."""
+class DatasetAggregate:
+    """Holds the exact counts of all users until it is closed, once."""
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
@@ -37,7 +37,7 @@ class DatasetBook:
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"DatasetBook(users={self.users})"
+        return f"DatasetAggregate(users={self.users})"
 
     def take(self, message: Trajectory, question: Question | None = None) -> None:
         """Count one person's episode."""

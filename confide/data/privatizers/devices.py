@@ -27,7 +27,7 @@ def respond(
     batch: int = 0,
     simulated: bool = False,
 ) -> Any:
-    """One person's message: a report; or the episode itself, where whoever gets it is trusted with it.
+    """One person's message: a report; or the episode itself, where its recipient is trusted with it.
 
     question: a member of the family that the design prices, or None for its only one. batch: the person's, where
     shufflers mix. Replayable noise is refused unless the person is simulated, and so is a paper's noise that hides nothing.

@@ -19,7 +19,7 @@ from ...protocol.kinds.worth import WORTH, WorthRelease
 from ..statistics.gram import Logged
 
 
-class LogBook:
+class LogAggregate:
     """Holds logged steps for questions that are asked of a whole log."""
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
@@ -52,7 +52,7 @@ class LogBook:
         raise PrivacyError("log-never-stored", "A log is read where it lies, and never stored. Read it again.")
 
 
-class GramBook(LogBook):
+class GramAggregate(LogAggregate):
     """Answers the questions of its form in order; which is next, the form has fixed."""
 
     def close(self, question: GramQuestion | None = None) -> GramRelease:
@@ -67,7 +67,7 @@ class GramBook(LogBook):
         if (member.step, member.kind) != priced:
             raise PrivacyError(
                 "gram-question-not-priced",
-                f"Question {self._number + 1} was priced as {priced}. Got another one, so nothing was released.",
+                f"Query {self._number + 1} was priced as {priced}. Got another one, so nothing was released.",
             )
         matrix, vectors = self._logged.sums(member)
         priced_noise = GRAM.noise_of(self.design)
@@ -96,7 +96,7 @@ class GramBook(LogBook):
         )
 
 
-class WorthBook(LogBook):
+class WorthAggregate(LogAggregate):
     """Answers once: the sum of people's returns, and of V_1, public by then, at their first states."""
 
     def close(self, question: Critic | None = None) -> WorthRelease:

@@ -15,7 +15,7 @@ from ...protocol.kinds.judged import JUDGED, JudgedRelease
 from .curator import Total
 
 
-class JudgedBook:
+class JudgedAggregate:
     """Holds the exact sums of one part until it is closed, once."""
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
@@ -25,7 +25,7 @@ class JudgedBook:
         self._sums: NDArray[np.int64] | None = np.zeros(JUDGED.question_of(design).cells, dtype=np.int64)
 
     def __repr__(self) -> str:
-        return f"JudgedBook(users={self.users})"
+        return f"JudgedAggregate(users={self.users})"
 
     def take(self, message: object, question: object = None) -> None:
         """Refused: a score is made with a policy, which no single message tells."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_UNITS = 1 << 62
 
 
-class ReturnsBook:
+class ReturnsAggregate:
     """Holds the sums over episodes of u, u^2 and 1, where u is what the question counts, until it is closed, once."""
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
@@ -31,7 +31,7 @@ class ReturnsBook:
         self._sums: list[int] | None = [0, 0, 0]
 
     def __repr__(self) -> str:
-        return f"ReturnsBook(users={self.users})"
+        return f"ReturnsAggregate(users={self.users})"
 
     def take(self, message: Trajectory, question: Question | None = None) -> None:
         """Count one person's episode."""

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *, batch: int = 0) -> list[Any]:
-    """The sums for `take_sum` of a book. totals: (rows, width) exact sums of answers; people: (rows,) how many gave them.
+    """The sums for `take_sum` of an aggregate. totals: (rows, width) exact sums of answers; people: (rows,) how many gave them.
 
     rng: a numpy generator, which is seeded, as only simulated people's noise may be. batch: theirs, where shufflers mix.
     """

@@ -1,4 +1,4 @@
-"""Numbers about one person's episode come out of this room: counts, categories and sums, as a question asks for them."""
+"""Numbers about one person's episode: counts, categories and sums, as a question asks for them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""People's episodes come out of this room, one at a time or as data sets.
+"""Users' episodes, one at a time or as data sets.
 
 Everything here is sensitive; nothing past the wall may reach it.
 """

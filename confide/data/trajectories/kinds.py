@@ -111,7 +111,7 @@ def order_kept(parts: Sequence[DataPart], columns: Columns) -> tuple[str, ...]:
     if kind_of_type(type_) == "text" and parts[0].textual and _days(parts[0], columns.order):
         raise InvalidInput(
             "dates-unordered",
-            f"Column {columns.order!r} of {parts[0].name} holds days in a form whose order is not that of its letters. Say "
+            f"Column {columns.order!r} of {parts[0].name} holds days in a form whose order is not alphabetical. Say "
             "which: --time-format '%d.%m.%Y'.",
         )
     if pa.types.is_nested(type_):

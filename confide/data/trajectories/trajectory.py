@@ -75,7 +75,7 @@ class Trajectory:
         raise PrivacyError(
             "episode-is-no-report",
             "A person's episode is not a report: under trust joint, central or none it is handed to a curator as it is, and no "
-            "device sends it. Choose Local or Shuffle, or give it to privatizers.open_book(design).",
+            "device sends it. Choose Local or Shuffle, or give it to privatizers.open_aggregate(design).",
         )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Lower bounds come out of this room: what an attacker can prove about a mechanism from its output."""
+"""Lower bounds: what an attacker can prove about a mechanism from its output."""
 
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
 from .bound import event_bound, ideal_bound
@@ -8,7 +8,7 @@ from .curators import central_target, joint_target
 from .devices import local_target
 from .end_to_end import WholeRun, whole_target
 from .mechanisms import category_target, randomizer_target, several_target, symmetric_target
-from .people import everybody, pairs
+from .people import all_episodes, pairs
 from .replicas import audit_fit, audit_plan
 from .settings import register_problem
 from .shufflers import shuffle_target
@@ -20,6 +20,7 @@ __all__ = [
     "Finding",
     "Target",
     "WholeRun",
+    "all_episodes",
     "audit",
     "audit_fit",
     "audit_plan",
@@ -28,7 +29,6 @@ __all__ = [
     "counter_target",
     "entries",
     "event_bound",
-    "everybody",
     "find",
     "ideal_bound",
     "joint_target",

@@ -83,7 +83,7 @@ WHOLES: dict[str, Callable[[Design], WholeRun]] = {
 
 
 def targets_of(name: str, design: Design) -> list[Target]:
-    """The targets of a design, whoever is trusted: pairs of people on which it is attacked, and whole runs of it."""
+    """The targets of a design, under any trust model: pairs of people on which it is attacked, and whole runs of it."""
     attack = trusts.find(design.trust).attack
     if attack not in TARGETS:
         raise InvalidInput(

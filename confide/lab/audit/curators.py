@@ -1,6 +1,6 @@
 """Targets made of a whole curator: everybody's episodes in, all releases out.
 
-Outputs come from the curator's own book. Its counter may run many streams side by side and hand on the first; as in
+Outputs come from the curator's own aggregate. Its counter may run many streams side by side and hand on the first; as in
 `devices`, what is sent is compared with what the counter said, and if they differ each output is a separate run.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.privatizers import open_book
+from ...data.privatizers import open_aggregate
 from ...data.privatizers.dataset import grid_of
 from ...data.trajectories import Trajectory
 from ...mechanisms.buffered import BufferedToeplitzCounter
@@ -29,8 +29,8 @@ from .likelihood import exact_loss, log_likelihood_ratio
 from .mechanisms import Standing
 from .people import Pair, audited_question, exact_message
 
-# Among so many books the outputs of one draw are shared: a cell that is told bare is noisy by chance in one, not in all.
-BOOKS = 8
+# Among so many aggregates the outputs of one draw are shared: a cell that is told bare is noisy by chance in one, not in all.
+AGGREGATES = 8
 # Known to treat every cell by itself, so that streams may run side by side.
 CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
 
@@ -77,8 +77,8 @@ def central_target(name: str, design: Design, people: Pair) -> Target:
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         everybody = [people[0], *(people[world],) * design.episodes]
         outputs: list[Array] = []
-        for _ in range(BOOKS):
-            shared = sharing(design, math.ceil(count / BOOKS))
+        for _ in range(AGGREGATES):
+            shared = sharing(design, math.ceil(count / AGGREGATES))
             if shared is None:
                 break
             changed, many = shared
@@ -86,7 +86,7 @@ def central_target(name: str, design: Design, people: Pair) -> Target:
             if len(many.outputs) != 1 or not np.allclose(sent[0], many.outputs[0][0], rtol=0, atol=10.0**-DECIMALS):
                 break
             outputs.append(many.outputs[0])
-        if len(outputs) == BOOKS:
+        if len(outputs) == AGGREGATES:
             return np.concatenate(outputs)[:count]
         return np.stack([_run(design, everybody, noise, together=True)[0] for _ in range(count)])
 
@@ -137,11 +137,11 @@ class ManyStreams(Standing, Counter):
 
 def _run(design: Design, everybody: list[Trajectory], noise: NoiseSource, together: bool = False) -> list[Array]:
     """The cells of all releases: one after each person, with a restart after it, or one after all of them together."""
-    book, released, member = open_book(design, noise, simulated=True), [], audited_question(design)
+    aggregate, released, member = open_aggregate(design, noise, simulated=True), [], audited_question(design)
     for number, person in enumerate(everybody, start=1):
-        book.take(person, member)
+        aggregate.take(person, member)
         if not together or number == len(everybody):
-            released.append(design.kind.packed(book.close(member)))
+            released.append(design.kind.packed(aggregate.close(member)))
             if number < len(everybody):  # a restart must change nothing
-                book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
+                aggregate = type(aggregate).from_bytes(aggregate.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
     return released

@@ -5,7 +5,7 @@ between outputs, or not drawn twice at all, and no attack on them can see it. So
 separate runs from the first draw to the last: a person's report and that of another, all releases of a curator with a
 restart between them, two data sets, the sums of all shufflers. What a service can run is played by the classes that its curator
 and its shuffler run (`service.intermediary`), message by message as bytes; what none can (trees, questions that change from
-release to release) by the books of the protocol.
+release to release) by the aggregates of the protocol.
 
 **The worst pair** is searched for: the one that is furthest apart for the noise that is seen, (x - y)' C^-1 (x - y) with C the
 covariance of runs in which nothing but noise differs. Where some combination of the outputs has no noise it is a pair that
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...data.privatizers import open_book, respond
+from ...data.privatizers import open_aggregate, respond
 from ...data.privatizers.dataset import grid_of
 from ...data.trajectories import Trajectory
 from ...data.trajectories.observed import handed
@@ -33,7 +33,7 @@ from ...service.intermediary.shuffler import ReportBatches
 from .auditing import WHOLE, Target
 from .counters import batches_from
 from .events import Array
-from .people import Pair, audited_question, everybody, exact_message, pairs
+from .people import Pair, all_episodes, audited_question, exact_message, pairs
 from .reservoir import Reservoir
 
 SHARE = 0.02
@@ -61,7 +61,7 @@ class WholeRun:
 
 def whole_target(name: str, design: Design, run: WholeRun) -> Target:
     """The target of whole runs with either of two people, who are as far apart as can be for the noise that is seen."""
-    people = run.people or worst_pair(run, everybody(design.question.spec))
+    people = run.people or worst_pair(run, all_episodes(design.question.spec))
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         return np.stack([run.play(people[world], noise) for _ in range(count)])
@@ -122,13 +122,13 @@ def joint_whole(design: Design) -> WholeRun:
         return np.concatenate(seen)
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
-        book, seen = open_book(design, noise, simulated=True), []
+        aggregate, seen = open_aggregate(design, noise, simulated=True), []
         for release in range(releases):
             for number in range(ends[release], ends[release + 1]):
-                book.take(person if number in hers else other, member)
-            seen.append(design.kind.packed(book.close(member)))
+                aggregate.take(person if number in hers else other, member)
+            seen.append(design.kind.packed(aggregate.close(member)))
             if release + 1 < releases:
-                book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
+                aggregate = type(aggregate).from_bytes(aggregate.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
         return np.concatenate(seen)
 
     running = play if member is not None else served
@@ -143,10 +143,10 @@ def central_whole(design: Design) -> WholeRun:
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         seen = []
         for member_of_data in (person, other):
-            book = open_book(design, noise, simulated=True)
+            aggregate = open_aggregate(design, noise, simulated=True)
             for episode in (other, *(member_of_data,) * design.episodes):
-                book.take(episode, member)
-            seen.append(design.kind.packed(book.close(member)))
+                aggregate.take(episode, member)
+            seen.append(design.kind.packed(aggregate.close(member)))
         return np.concatenate(seen)
 
     def shown(person: Trajectory) -> Array:
@@ -181,12 +181,12 @@ def shuffle_whole(design: Design) -> WholeRun:
         return np.concatenate(seen).astype(np.float64)
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
-        book, seen, sender = open_book(design, noise, simulated=True), [], person
+        aggregate, seen, sender = open_aggregate(design, noise, simulated=True), [], person
         for group, people in groups:
             for _ in range(people):
-                book.take(respond(design, None, sender, noise, batch=group, simulated=True))
+                aggregate.take(respond(design, None, sender, noise, batch=group, simulated=True))
                 sender = other
-            seen += [np.append(sums.total.cells.ravel(), sums.total.people) for sums in book.cover]  # type: ignore[attr-defined]
+            seen += [np.append(sums.total.cells.ravel(), sums.total.people) for sums in aggregate.cover]  # type: ignore[attr-defined]
         return np.concatenate(seen).astype(np.float64)
 
     tree = design.mixing is not None and design.mixing.tree

@@ -33,7 +33,7 @@ from .end_to_end import SHARE, WholeRun, worst_pair
 from .events import DECIMALS, Array, Statistic
 from .likelihood import exact_loss, log_likelihood_ratio
 from .mechanisms import Standing
-from .people import everybody, pairs
+from .people import all_episodes, pairs
 
 FitPlan = CountPlan | LinearPlan
 
@@ -222,7 +222,7 @@ def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Any) -> list[T
     """Targets of all releases of a fit together, on the two people who are furthest apart for its noise, and on those of
     `pairs`."""
     runs = FitRuns(plan, spec, **declared)
-    worst = worst_pair(WholeRun(runs.play, runs.exact), everybody(spec)[:MOST_COUNTED])
+    worst = worst_pair(WholeRun(runs.play, runs.exact), all_episodes(spec)[:MOST_COUNTED])
     if not plan.counts:
         return [_linear_target(name, runs, worst)]
     quick = [_target(name, runs, pair, 1.0) for pair in (worst, *pairs(spec)[:2])]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...analysis.fitting.linear import LinearPlan
-from ...data.privatizers import open_book
+from ...data.privatizers import open_aggregate
 from ...data.trajectories import Trajectory
 from ...errors import InvalidInput
 from ...mdp import Spec
@@ -25,7 +25,7 @@ from .auditing import WHOLE, Target
 from .end_to_end import WholeRun, worst_pair
 from .events import Array
 from .fits import MOST_COUNTED, ZERO_NOISE, FitRuns
-from .people import everybody
+from .people import all_episodes
 
 # Of the samples: every output is a run of its own.
 SHARE = 0.03
@@ -66,17 +66,17 @@ def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> li
     asked_questions, sigmas, logged = questions(GRAM.question_of(design)), noise_of(design), dict[int, Any]()
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
-        book = open_book(design, noise, simulated=True)
+        aggregate = open_aggregate(design, noise, simulated=True)
         if id(person) not in logged:
             logged[id(person)] = plan.logged(runs.counted(person))
-        book.take_sum(logged[id(person)])
-        answers = [book.close(question) for question in asked_questions]
+        aggregate.take_sum(logged[id(person)])
+        answers = [aggregate.close(question) for question in asked_questions]
         return np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
 
     def exact_answers(person: Trajectory) -> Array:
         return play(person, ZERO_NOISE)
 
-    people = worst_pair(WholeRun(play, exact_answers), everybody(spec)[:MOST_COUNTED])
+    people = worst_pair(WholeRun(play, exact_answers), all_episodes(spec)[:MOST_COUNTED])
     answers = [exact_answers(person) for person in people]
     change, middle = answers[0] - answers[1], (answers[0] + answers[1]) / 2
 

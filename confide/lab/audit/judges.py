@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...analysis.fitting.adopting import JudgePlan, part_of
-from ...data.privatizers.judged import JudgedBook
+from ...data.privatizers.judged import JudgedAggregate
 from ...mdp.adoption import BY_PREVIOUS, SIGNS, Adoption, Episodes, Specification, contrasts, scores
 from ...mechanisms.noise import NoiseSource
 from ...privacy import Guarantee, Loss, compose
@@ -87,9 +87,9 @@ def _released(plan: JudgePlan, episodes: Episodes, noise: NoiseSource) -> Array:
     answers = numbers_of(episodes)
     for name, design in plan.designs.items():
         numbers = answers[part_of(name)]
-        book = JudgedBook(design, noise, simulated=True)
-        book.take_numbers(numbers, np.full(numbers.shape, 0.5))
-        found.append(cells_of(book.close()))
+        aggregate = JudgedAggregate(design, noise, simulated=True)
+        aggregate.take_numbers(numbers, np.full(numbers.shape, 0.5))
+        found.append(cells_of(aggregate.close()))
     return np.concatenate(found)
 
 

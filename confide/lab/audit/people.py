@@ -49,7 +49,7 @@ def pairs(spec: Spec) -> list[Pair]:
     ]
 
 
-def everybody(spec: Spec, most: int = MOST_EPISODES) -> list[Trajectory]:
+def all_episodes(spec: Spec, most: int = MOST_EPISODES) -> list[Trajectory]:
     """Full episodes: those of `pairs`, then all with rewards of 0 and 1, or as many as `most` drawn at random."""
     known = [person for pair in pairs(spec) for person in pair if person.steps == spec.horizon]
     many = 2**spec.horizon * spec.actions**spec.horizon * spec.states ** (spec.horizon + 1)
@@ -79,7 +79,7 @@ def pairs_of(design: Design) -> list[Pair]:
     )
     if reached >= FAR * price and design.question.kind != budgeted.KIND:
         return known
-    people = everybody(spec, MOST_TOLD)
+    people = all_episodes(spec, MOST_TOLD)
     shown = np.stack([exact_message(design, person, grid) for person in people])
     squares = (shown**2).sum(axis=1)
     apart = squares[:, None] + squares[None] - 2 * shown @ shown.T

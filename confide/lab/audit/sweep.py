@@ -25,7 +25,7 @@ from . import catalogue
 from .curators import joint_target
 from .events import Array
 from .likelihood import exact_loss
-from .people import Pair, everybody, exact_message, pairs
+from .people import Pair, all_episodes, exact_message, pairs
 
 MOST_PEOPLE = 1024
 """All of a world of 2 states, 2 actions and 3 steps."""
@@ -58,7 +58,7 @@ def swept(design: Design) -> float:
 def furthest(design: Design) -> list[Pair]:
     """The two people who are furthest apart in each norm, and those of `pairs`."""
     spec, known = design.question.spec, pairs(design.question.spec)
-    people = everybody(spec, MOST_PEOPLE)
+    people = all_episodes(spec, MOST_PEOPLE)
     if design.question.kind in (asked.KIND, step.KIND):
         order = np.random.default_rng(0).permutation(len(people))[:TOLD_ONE]
         return [*known, *pairwise(people[place] for place in order)]

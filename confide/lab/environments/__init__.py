@@ -1,4 +1,4 @@
-"""Environments come out of this room: named worlds with a known model, or games that can only be played."""
+"""Environments: named worlds with a known model, or games that can only be played."""
 
 from . import arms, chain, climb, clinic, grid, illness, linear_mdp, lower_bound, mixture, random_mdp, riverswim, sepsis  # noqa: F401 - importing them gives them their names
 from . import covariates as covariates

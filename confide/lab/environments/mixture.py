@@ -57,7 +57,7 @@ def hidden_advantage(dimension: int, horizon: int, episodes: int, epsilon: float
         raise validation.refusal(
             "hard-mixture-episodes",
             "episodes",
-            f"so many that Delta is at most {most:.3g}",
+            f"enough that Delta is at most {most:.3g}",
             f"{episodes}, Delta {gap:.3g}",
         )
     return gap

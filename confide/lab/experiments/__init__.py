@@ -1,1 +1,1 @@
-"""Papers' figures and tables come out of this room, as data with an address."""
+"""Papers' figures and tables, as data with an address."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.reporting.figures import value_figure
-from ...data.privatizers import open_book
+from ...data.privatizers import open_aggregate
 from ...privacy import Guarantee, Joint, Local, NoPrivacy
 from ...protocol.papers import POOLED, printed_radii
 from ...validation import Json
@@ -132,10 +132,10 @@ class Coverage:
         errors = []
         for setting, root in zip(cycle(settings), spawn(3, draws), strict=False):
             rng = streams(root)
-            draw_sums, book = group_drawing(setting, rng.world, rng.noise), open_book(setting.design)
+            draw_sums, aggregate = group_drawing(setting, rng.world, rng.noise), open_aggregate(setting.design)
             for total in draw_sums(setting.design.question, _uniform(setting), people, 0):
-                book.take_sum(total)
-            errors.append(self._worst(setting, book.close()))
+                aggregate.take_sum(total)
+            errors.append(self._worst(setting, aggregate.close()))
         return errors
 
     def _worst(self, setting: Setting, release: CountRelease) -> float:

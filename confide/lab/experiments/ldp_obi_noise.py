@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.privatizers import open_book
+from ...data.privatizers import open_aggregate
 from ...mdp import Spec
 from ...privacy import Local, NoPrivacy, Schedule
 from ...protocol.design import Request, make
@@ -80,12 +80,12 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
     sums = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):
         rng = streams(root)
-        draw_sums, book = group_drawing(setting, rng.world, rng.noise), open_book(setting.design)
+        draw_sums, aggregate = group_drawing(setting, rng.world, rng.noise), open_aggregate(setting.design)
         state = setting.begin(rng.policy)
         for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
             for total in draw_sums(setting.design.question, state.policies, int(people), group):
-                book.take_sum(total)
-            release = book.close()
+                aggregate.take_sum(total)
+            release = aggregate.close()
             state = setting.learner.learn(state, release)
         sums[index] = release.counts.rewards[0, 0, 1]
     return sums
@@ -118,7 +118,7 @@ def _seen_9(facts: Facts) -> str:
             "It depends on the two. Ours are the furthest apart: sums of 0 and 2.",
             facts.claim(
                 near < 1,
-                f"At epsilon 20 the noise has a deviation of {near:.2g}, and the two can be told apart rather "
+                f"At epsilon 20 the noise has a deviation of {near:.2g}, and the two can be distinguished rather "
                 "well, as an epsilon of 20 "
                 "allows;",
             ),

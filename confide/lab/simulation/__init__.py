@@ -1,4 +1,4 @@
-"""Runs come out of this room: the loop that plays all parties, its engines, its seeds."""
+"""Runs: the loop that plays all parties, its engines, its seeds."""
 
 from typing import TYPE_CHECKING
 

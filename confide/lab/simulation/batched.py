@@ -1,6 +1,6 @@
 """The batched engine: whole groups of people between two releases, drawn at once. Exact for the schedule it runs.
 
-The sums of what a group would have sent go through the same book as reports of single people.
+The sums of what a group would have sent go through the same aggregate as reports of single people.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.privatizers import drawn, open_book
+from ...data.privatizers import drawn, open_aggregate
 from ...learning.planning.addresses import address_of
 from ...mdp import Model
 from ...protocol.design import Design
@@ -30,14 +30,14 @@ Drawing = Callable[[Any, Array, int, np.random.Generator], Totals]
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """Run one seed: the learner plans, a group follows the plan, the book is closed, the learner learns."""
+    """Run one seed: the learner plans, a group follows the plan, the aggregate is closed, the learner learns."""
     from . import shuffle_loop
 
     if shuffle_loop.supports(setting):
         return shuffle_loop.run(setting, root)
     rng, learner, design = streams(root), setting.learner, setting.design
     draw_sums = group_drawing(setting, rng.world, rng.noise)
-    book = open_book(design, rng.replayable, simulated=True)
+    aggregate = open_aggregate(design, rng.replayable, simulated=True)
     state = setting.begin(rng.policy)
     ends = setting.schedule.ends
     gaps = np.empty(len(ends))
@@ -48,8 +48,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
             break
         question = design.question.member_for(learner.ask(state))
         for total in draw_sums(question, state.policies, int(people), group):
-            book.take_sum(total)
-        state = learner.learn(state, book.close(question))
+            aggregate.take_sum(total)
+        state = learner.learn(state, aggregate.close(question))
     return Outcome(curve(ends, gaps, setting.checkpoints), setting.value_of_all(state.policies), state.policy.copy())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.privatizers import drawn, open_book
+from ...data.privatizers import drawn, open_aggregate
 from ...data.privatizers.simulated import drawn_from
 from ...data.statistics.moments import moments_of_each, summed_moments
 from ...data.trajectories.observed import ObservedEpisodes
@@ -81,7 +81,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     rng, learner, design = streams(root), setting.learner, setting.design
     world = world_of(setting.environment)
     question = MOMENTS.question_of(design)
-    book = open_book(design, rng.replayable, simulated=True)
+    aggregate = open_aggregate(design, rng.replayable, simulated=True)
     state: Any = learner.begin(setting.context, rng.policy)
     ends = setting.schedule.ends
     gaps = np.empty(len(ends))
@@ -96,12 +96,12 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
             for at in range(0, size, most)
         )
         if design.mechanism.vector:  # it matters who has which vector, not only what they add up to
-            book.take_sum(drawn_from(design, (moments_of_each(question, each) for each in walked), rng.noise))
+            aggregate.take_sum(drawn_from(design, (moments_of_each(question, each) for each in walked), rng.noise))
         else:
             totals = sum((summed_moments(question, each) for each in walked), np.zeros(question.cells))
             for total in drawn(design, totals[None], np.array([people]), rng.noise, batch=group):
-                book.take_sum(total)
-        state = learner.learn(state, book.close(learner.ask(state)))
+                aggregate.take_sum(total)
+        state = learner.learn(state, aggregate.close(learner.ask(state)))
     last = state.policies
     return Outcome(curve(ends, gaps, setting.checkpoints), _mean_value(world, last), last[0])
 

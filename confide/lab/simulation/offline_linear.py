@@ -47,7 +47,7 @@ def simulate_linear(
     seed: int = 0,
     **options: Any,
 ) -> OfflineRun:
-    """Log people, answer the learner's questions with replayable noise, learn; `seeds` times over.
+    """Log users, release the statistics the learner queries with replayable noise, learn; `seeds` times over.
 
     features: (S, A, d); by default those of linear-mdp. Without privacy the answers are exact. Options go to the learner.
     """

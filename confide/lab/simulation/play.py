@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data.privatizers import open_book, respond
+from ...data.privatizers import open_aggregate, respond
 from ...data.trajectories import Trajectory
 from ...mdp import Policy
 from ..environments import Environment
@@ -17,9 +17,9 @@ from .streams import streams
 
 
 def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """Run one seed: the learner asks and plans, people follow the plan, devices respond, a book is closed, the learner learns."""
+    """Run one seed: the learner asks and plans, users follow the plan, devices respond, an aggregate closes, it learns."""
     rng, design, learner = streams(root), setting.design, setting.learner
-    book = open_book(design, rng.replayable, simulated=True)  # a server, a shuffler, or a curator
+    aggregate = open_aggregate(design, rng.replayable, simulated=True)  # a server, a shuffler, or a curator
     state = setting.begin(rng.policy)  # the server
     scores: list[float] = []
     for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
@@ -28,10 +28,10 @@ def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
             policy = draw_policy(state.policies, rng.world)  # her device
             episode = walk(setting.environment, policy, rng.world)  # a person
             message = respond(design, question, episode, rng.replayable, batch=group, simulated=True)  # their device
-            book.take(message, question)  # whoever adds up
+            aggregate.take(message, question)  # whoever adds up
             scores.append(score(setting, policy, episode))  # us, who watch from outside
         if setting.due(group):
-            state = learner.learn(state, book.close(question))  # the server
+            state = learner.learn(state, aggregate.close(question))  # the server
     value = setting.value_of_all(state.policies) if setting.environment.model else float(np.mean(scores[-people:]))
     return Outcome(np.cumsum(scores)[setting.checkpoints - 1], value, state.policy.copy())
 

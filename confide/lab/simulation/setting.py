@@ -130,7 +130,7 @@ def parse_schedule(text: str, episodes: int) -> Schedule:
 
 @dataclass(frozen=True)
 class Setting:
-    """One simulation with every choice made, ready to run with any seed: `design` says what is asked, and how privately.
+    """One simulation with every choice made, ready to run with any seed: `design` names the statistic and its privacy.
 
     calibration: how much noise there is (paper, sound or tight), as it was chosen, or as the learner's address says.
     """

@@ -220,12 +220,12 @@ _RESPONSES: dict[type, Callable[[Any, int], Response]] = {
 }
 """What a mechanism, and none that is derived from it, does in compiled code: response(mechanism, cells)."""
 
-# Where a book does no more than add up what everybody sends, or count under a counter. A tree counts after everybody.
+# Where an aggregate does no more than add up what everybody sends, or count under a counter. A tree counts after everybody.
 TRUSTS = (NONE, LOCAL, JOINT)
 
 
 def register(mechanism: type, response: Callable[[Any, int], Response]) -> None:
-    """Enter what a mechanism does in compiled code; `respond` above says what it is given. Compare its law with the book's."""
+    """Enter what a mechanism does in compiled code; `respond` above says what it is given. Compare its law with the aggregate's."""
     _RESPONSES[mechanism] = response
 
 

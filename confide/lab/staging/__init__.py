@@ -1,4 +1,4 @@
-"""Rehearsals come out of this room: simulated people who visit a running service, and what anybody can check of one."""
+"""Rehearsals: simulated users who visit a running service, and what an outsider can check of one."""
 
 from typing import TYPE_CHECKING
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...data.privatizers import open_book
+from ...data.privatizers import open_aggregate
 from ...errors import InvalidInput
 from ...service.collector.adapters import MIXTURE
 from ...service.collector.rounds import close_round, empty_sum
@@ -113,8 +113,8 @@ def _played(
     draw_sums = group_drawing(setting, rng.world, rng.noise)
     state = setting.begin(rng.policy)
     states, values, lost = [state], [setting.value_of_all(state.policies)], 0.0
-    book: Any = None if design.mixing is not None else open_book(design, rng.replayable, simulated=True)
-    total = empty_sum(design) if book is None else b""
+    aggregate: Any = None if design.mixing is not None else open_aggregate(design, rng.replayable, simulated=True)
+    total = empty_sum(design) if aggregate is None else b""
     for number, groups in enumerate(batches):
         lost += sum(users * (setting.optimal_value - values[before]) for users, before in groups)
         if number >= full:
@@ -123,14 +123,14 @@ def _played(
         for users, before in groups:
             question = design.question.member_for(learner.ask(states[before]))
             sums += draw_sums(question, states[before].policies, users, number)
-        if book is None:
+        if aggregate is None:
             for other in sums[1:]:
                 sums[0].merge(other)
             total, release = close_round(design, total, sums[0].to_bytes())
         else:
             for each in sums:
-                book.take_sum(each)
-            release = book.close(design.question)
+                aggregate.take_sum(each)
+            release = aggregate.close(design.question)
         state = learner.learn(state, release)
         states.append(state)
         values.append(setting.value_of_all(state.policies))

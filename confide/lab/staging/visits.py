@@ -24,7 +24,7 @@ from ...errors import InvalidInput, PrivacyError
 from ...mdp import Model, Spec
 from ...service.contract.contract import Contract
 from ...service.contract.encoding import from_base64
-from ...service.contract.letters import MEDIA_TYPE
+from ...service.contract.uploads import MEDIA_TYPE
 from ...service.device import chain, following
 from ...service.device.device import Device
 from ...service.device.episode import Episode
@@ -262,7 +262,7 @@ def visit(
     credential: Callable[[], str] | None = None,
     issuer: str | None = None,
 ) -> Visit:
-    """Send so many simulated people to a service, some at a time, and return the outcomes of their letters."""
+    """Send simulated users to a service, some at a time, and return the outcomes of their uploads."""
     logging.getLogger("confide.device").addHandler(logging.NullHandler())
     logging.getLogger("confide.device").propagate = False
     count = validation.integer("people", people, 1)

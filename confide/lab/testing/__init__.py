@@ -1,4 +1,4 @@
-"""Conformance suites come out of this room, for mechanisms, designs, learners and environments of your own.
+"""Conformance suites for mechanisms, designs, learners and environments of your own.
 
 Each is a class for pytest. Inherit it, return what is to be tested from `make`, and call your class Test-something.
 """

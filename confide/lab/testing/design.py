@@ -1,10 +1,10 @@
-"""The conformance suite of designs, whatever they ask and whoever is trusted: on devices, in books, and in their bytes."""
+"""The conformance suite of designs, whatever they ask and whoever is trusted: on devices, in aggregates, and in their bytes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...data.privatizers import open_book, respond
+from ...data.privatizers import open_aggregate, respond
 from ...data.statistics import count
 from ...data.trajectories import Trajectory
 from ...errors import FormatError, UnsafeNoise
@@ -93,13 +93,13 @@ class DesignConformance:
         design, person = self.make(), random_episodes(self.make().question.spec, 1, seed=1)[0]
         try:
             message = respond(design, None, person, ReplayableNoise(1))
-            open_book(design, ReplayableNoise(1)).take(message)
+            open_aggregate(design, ReplayableNoise(1)).take(message)
         except UnsafeNoise:
             return
         raise AssertionError("replayable noise on real people must be refused with UnsafeNoise")
 
     def test_reports_survive_the_way(self) -> None:
-        """Reports are bytes within limits, and the book takes them; what is no report is refused and changes nothing."""
+        """Reports are bytes within limits, and the aggregate takes them; what is no report is refused and changes nothing."""
         design, noise = self.make(), SecureNoise()
         if not sends_one_report(design):
             return  # messages are episodes, or go to shufflers
@@ -109,16 +109,16 @@ class DesignConformance:
             arrived = Report.from_bytes(raw, design)
             assert np.array_equal(arrived.cells, sent.cells) and arrived.row == sent.row
             check_range(design, arrived.cells, 1)
-            book = open_book(design)
-            book.take(raw)
-            assert book.users == 1
+            aggregate = open_aggregate(design)
+            aggregate.take(raw)
+            assert aggregate.users == 1
             for bad in (b"", raw[:-1], raw + b"x", b"x" + raw[1:]):
                 try:
-                    book.take(bad)
+                    aggregate.take(bad)
                 except FormatError:
                     continue
                 raise AssertionError("bytes that are no report must be refused with FormatError")
-            assert book.users == 1
+            assert aggregate.users == 1
 
     def test_two_reports_of_one_person_differ(self) -> None:
         """Noise is drawn anew: not from the episode, not from a seed."""
@@ -136,30 +136,30 @@ class DesignConformance:
             return  # devices draw it, or nobody does
         people, releases = random_episodes(design.question.spec, int(design.schedule.ends[0]), seed=3), set()
         for _ in range(4):
-            book = open_book(design, SecureNoise())
+            aggregate = open_aggregate(design, SecureNoise())
             for person in people:
-                book.take(person)
-            releases.add(book.close().counts.transitions.tobytes())
+                aggregate.take(person)
+            releases.add(aggregate.close().counts.transitions.tobytes())
         assert len(releases) > 1, "four releases about the same people were the same"
 
     def test_what_a_book_remembers_shows_nothing(self) -> None:
         """A repr ends up in logs."""
         design = self.make()
-        book = open_book(design, SecureNoise())
+        aggregate = open_aggregate(design, SecureNoise())
         for person in random_episodes(design.question.spec, 2, seed=2):
-            book.take(respond(design, None, person))
-        assert "array" not in repr(book), "the repr of an aggregate must not show its sums"
+            aggregate.take(respond(design, None, person))
+        assert "array" not in repr(aggregate), "the repr of an aggregate must not show its sums"
 
     def test_releases_are_within_their_radius(self) -> None:
         """Each about everybody so far, for people whose counts are known because nobody is real."""
         design, noise = self.make(), ReplayableNoise(3)
-        book, people = (
-            open_book(design, noise, simulated=True),
+        aggregate, people = (
+            open_aggregate(design, noise, simulated=True),
             random_episodes(design.question.spec, design.schedule.users, 3),
         )
         start = 0
         for batch, end in enumerate(design.schedule.ends.tolist()):
             for person in people[start:end]:
-                book.take(respond(design, None, person, noise, batch=batch, simulated=True))
-            check_release(book.close(), people[:end])
+                aggregate.take(respond(design, None, person, noise, batch=batch, simulated=True))
+            check_release(aggregate.close(), people[:end])
             start = end

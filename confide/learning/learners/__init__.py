@@ -1,4 +1,4 @@
-"""Learners come out of this room: which question to ask next, and what to learn from a release."""
+"""Learners: which statistic to query next, and what to learn from a release."""
 
 from .catalogue import GROUP, LearnerListing, listing, make, names, register
 from .learner import Context, CountLearner, Learner, Plan, State, TabularLearner

@@ -47,7 +47,7 @@ def names() -> list[str]:
 
 
 def listing(name: str) -> LearnerListing:
-    """The listing of a name; an unknown one is answered with the nearest."""
+    """The listing of a name; the error for an unknown one names the nearest."""
     validation.choice("learner", name, names())
     if name in _LISTINGS:
         return _LISTINGS[name]

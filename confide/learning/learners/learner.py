@@ -93,7 +93,7 @@ R = TypeVar("R", contravariant=True)
 
 
 class Learner(Protocol[C, S, Q, R]):
-    """Three verbs: `begin` before anybody came, `ask` the public question, `learn` from its answer.
+    """Three verbs: `begin` before the first user, `ask` for a public statistic, `learn` from its release.
 
     Generic in what it is told beforehand, its states, its questions and the releases that answer them.
     """

@@ -1,4 +1,4 @@
-"""Policies and their values come out of this room, as pure functions of releases and public models.
+"""Policies and their values, as pure functions of releases and public models.
 
 Estimate, bonus, backward induction; mirror descent and posterior draws; exact evaluation. All are compiled, work on
 arrays whose shapes are written down, and never allocate.

@@ -105,7 +105,7 @@ def optimal(model: Model) -> tuple[Policy, Array]:
 
 
 def optimal_value(model: Model) -> float:
-    """The expected return of a best policy: by arrays, so that whoever needs no more compiles nothing for it."""
+    """The expected return of a best policy: by arrays, so that nothing is compiled for it."""
     values = np.zeros(model.spec.states)
     for step in reversed(range(model.horizon)):
         layer = step if len(model.rewards) > 1 else 0

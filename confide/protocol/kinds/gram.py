@@ -396,7 +396,7 @@ class GramNoise(NoiseMechanism):
 
 
 def design_gram(request: Request) -> Design:
-    """Price every question of a form so that all together keep the promise, or a share of it (`tight`)."""
+    """Price every question of a form so that all together keep the guarantee, or a share of it (`tight`)."""
     form, promise, calibration = GRAM.question_of(request), request.promise, request.calibration
     if request.mechanism not in (AUTO, LAPLACE if promise.pure else GAUSSIAN):
         raise InvalidInput(

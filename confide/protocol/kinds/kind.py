@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..accepted import Combination
     from ..design import Design, Request
     from ..laws import Law
-    from ..releases.books import Book
+    from ..releases.aggregates import Aggregate
     from ..releases.release import Noise
     from .counts import CountQuestion
     from .question import OneEpisode
@@ -148,7 +148,7 @@ class Kind(Generic[Q, R]):
         raise self._unread()
 
     def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> R:
-        """The release of estimated cells about so many people, with these errors."""
+        """The release of estimated cells about n users, with these errors."""
         raise InvalidInput(
             "kind-without-release", f"Nothing makes releases about {self.name!r} from sums of messages. Ask for counts."
         )
@@ -168,7 +168,7 @@ class Kind(Generic[Q, R]):
             f"No function computes statistics about {self.name!r}. Give its kind a method `answer`.",
         )
 
-    def curators_book(self, design: Design, noise: NoiseSource | None, simulated: bool) -> Book | None:
+    def curators_aggregate(self, design: Design, noise: NoiseSource | None, simulated: bool) -> Aggregate | None:
         """A curator's aggregate of episodes, for a kind of your own whose aggregates are unlike others."""
         return None
 

@@ -40,7 +40,7 @@ class Range(NamedTuple):
 
 
 class OneEpisode(Protocol):
-    """What one person did, as an answer of a kind sees it: `data.trajectories` has the class. Sensitive."""
+    """What one user did, as the answer of a kind sees it: `data.trajectories` has the class. Sensitive."""
 
     @property
     def states(self) -> NDArray[np.int64]:
@@ -298,7 +298,7 @@ def derived(family: Q, question: Member) -> Q:
 
 
 def asked_by(family: Question, data: bytes | None) -> Member:
-    """The member of a family that a round of a service carries; None where a family has one member, which nobody need carry.
+    """The member of a family that a round of a service carries; None where a family has one member, which need not be carried.
 
     One that the family does not hold is refused: whoever answers it would not be hidden as was promised.
     """

@@ -31,7 +31,7 @@ KIND = "step"
 
 @dataclass(frozen=True)
 class StepQuestion(CategoryQuestion):
-    """counts: what is estimated from everybody's steps, at one reward level."""
+    """counts: what is estimated from the steps of all users, at one reward level."""
 
     @property
     def kind(self) -> str:

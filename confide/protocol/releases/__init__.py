@@ -1,44 +1,44 @@
-"""What may be public comes out of this room: reports, books of their sums, releases, and their bytes."""
+"""What may be public: reports, aggregates of their sums, releases, and their bytes."""
 
 from typing import TYPE_CHECKING
 
 from ...loading import on_first_use
 
 if TYPE_CHECKING:
-    from .books import Book, ReportBook, open_book
+    from .aggregates import Aggregate, ReportAggregate, open_aggregate
     from .release import CountRelease, Counts, Estimates, Radius
     from .report import Report
     from .shuffler import ShuffledSums, Shuffler, Submission
     from .sums import Sum
 
 __all__ = [
-    "Book",
+    "Aggregate",
     "CountRelease",
     "Counts",
     "Estimates",
     "Radius",
     "Report",
-    "ReportBook",
+    "ReportAggregate",
     "ShuffledSums",
     "Shuffler",
     "Submission",
     "Sum",
-    "open_book",
+    "open_aggregate",
 ]
 
 _HOMES = {
-    "Book": "books",
+    "Aggregate": "aggregates",
     "CountRelease": "release",
     "Counts": "release",
     "Estimates": "release",
     "Radius": "release",
     "Report": "report",
-    "ReportBook": "books",
+    "ReportAggregate": "aggregates",
     "ShuffledSums": "shuffler",
     "Shuffler": "shuffler",
     "Submission": "shuffler",
     "Sum": "sums",
-    "open_book": "books",
+    "open_aggregate": "aggregates",
 }
 
 __getattr__ = on_first_use(__name__, _HOMES)

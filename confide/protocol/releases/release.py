@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def release_about(design: Design, cells: Array, users: int) -> Any:
-    """The release of estimated cells about so many people, with the errors that the design states."""
+    """The release of estimated cells about n users, with the errors that the design states."""
     radii, noise = design.errors_at(users)
     return design.kind.release(design, cells, users, radii, noise)
 
 
 def release_of(design: Design, summed: NDArray[np.int64], people: NDArray[np.int64]) -> Any:
-    """The release of sums (rows, width) of so many people's reports (rows,), each randomised by the design's device."""
+    """The release of sums (rows, width) of the reports (rows,) of n users, each randomised by the design's device."""
     mechanism = design.devices[0]
     cells = design.kind.estimate(
         design.question, mechanism, np.asarray(summed * mechanism.grid, dtype=np.float64), people
@@ -103,7 +103,7 @@ class Radius(NamedTuple):
 
 
 class VisitCounts(NamedTuple):
-    """How often each pair was counted, (L, S, A), as asked for by a question of its own; and the variance of its noise."""
+    """How often each pair was counted, (L, S, A), from a query of its own; and the variance of its noise."""
 
     counts: Array
     variance: float

@@ -107,7 +107,7 @@ def written_type(design: Design, level: int = 0) -> int:
 
 
 def report_length(design: Design, level: int = 0) -> int:
-    """How many bytes every report of a design has, whatever happened to whoever sends it."""
+    """How many bytes every report of a design has, whatever happened in the episode."""
     kind, width = written_type(design, level), int(design.question.width)
     whole = {number: int(form[-1]) * width for number, form in WHOLE_TYPES.items()}
     return HEADER.size + {INDEX_TYPE: 4, BITS_TYPE: -(-width // 8), **whole}[kind]
@@ -153,7 +153,7 @@ def clamped(design: Design, cells: NDArray[np.int64], level: int = 0) -> NDArray
 
 
 def check_many(design: Design, people: NDArray[np.int64], level: int = 0) -> None:
-    """Refuse so many people, in any row, that their numbers may not fit into a sum."""
+    """Refuse more users, in any row, than a sum can hold."""
     if people.min(initial=0) < 0 or _furthest(design, level) * int(people.max(initial=0)) >= LARGEST_SUM:
         raise InvalidInput("report-too-many-people", "It counts more people than can be added up. Drop it.")
 
@@ -169,7 +169,7 @@ def _furthest(design: Design, level: int) -> int:
 def check_range(
     design: Design, cells: NDArray[np.int64], people: int | NDArray[np.int64], level: int = 0
 ) -> NDArray[np.int64]:
-    """The sum of so many people's numbers, refused if honest devices could not have sent it."""
+    """The sum of the numbers of n users, refused if honest devices could not have sent it."""
     low, high = limits(design, level)
     counts = np.asarray(people)
     check_many(design, counts, level)

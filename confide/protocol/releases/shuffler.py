@@ -24,7 +24,7 @@ from ...privacy import Guarantee
 from ..design import Design
 from ..kinds.question import Question
 from ..trusts.mixing import ShuffledBatch
-from .books import as_report, check_question
+from .aggregates import as_report, check_question
 from .release import release_about
 from .report import Report
 from .sums import Pile, Sum
@@ -103,7 +103,7 @@ class Shuffler:
 
     It never sees an episode, only what devices have already randomised. A batch is given out once as many people are in it as
     the design counts on, or more; forgetting it overwrites its sum. Whether a batch is open, and who was counted in it, is known to
-    whoever calls: a service gives out tickets, `ShuffleBook` remembers ids.
+    whoever calls: a service gives out tickets, `ShuffleAggregate` remembers ids.
     """
 
     def __init__(self, design: Design) -> None:
@@ -161,7 +161,7 @@ Cover = tuple[ShuffledSums, ...]
 
 
 def keep(cover: Cover, new: ShuffledSums) -> Cover:
-    """The sums that cover everybody so far once each, with the least noise: those that the new one covers are dropped.
+    """The sums that cover all users so far once each, with the least noise: those that the new one covers are dropped.
 
     Neighbours that were randomised alike are added up.
     """
@@ -173,14 +173,14 @@ def keep(cover: Cover, new: ShuffledSums) -> Cover:
     return (*before, new)
 
 
-class ShuffleBook:
+class ShuffleAggregate:
     """All shufflers of a design, and the sums of theirs that a server keeps. In a service these are two processes.
 
     Of each level one batch is open after the other: in a tree every other one of that size, where batches widen those of that size.
     """
 
     def __init__(self, design: Design, cover: Cover = ()) -> None:
-        """An empty book, or one that goes on from sums."""
+        """An empty aggregate, or one that goes on from sums."""
         self.design, self.cover = design, cover
         self.shuffler = Shuffler(design)
         done = cover[-1].last if cover else 0
@@ -253,7 +253,7 @@ class ShuffleBook:
         return body
 
     @classmethod
-    def from_bytes(cls, data: bytes, design: Design) -> ShuffleBook:
+    def from_bytes(cls, data: bytes, design: Design) -> ShuffleAggregate:
         """Go on after a restart, from the batches that were full."""
         try:
             form, rows = msgpack.unpackb(data, max_array_len=1 << 16, max_str_len=64)
@@ -281,7 +281,7 @@ def _check_cover(design: Design, cover: Cover) -> None:
 
 
 def read_sums(design: Design, cover: Cover) -> Any:
-    """A release about everybody in the sums, which must cover all batches from the first on, once each."""
+    """A release about all users in the sums, which must cover all batches from the first on, once each."""
     covered = [0, *(sums.last for sums in cover)]
     if not cover:
         raise InvalidInput("batch-not-full", "A batch that is not full is never released. Wait until it is.")

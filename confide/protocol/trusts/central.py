@@ -42,7 +42,7 @@ SLACKS = (0.0, 1e-15, 1e-14, 1e-12)
 
 
 def design_central(request: Request, slack: float = 1.0) -> Design:
-    """Counts of a whole data set, once, with noise for a share of the promise."""
+    """Counts of a whole data set, once, with noise for a share of the guarantee."""
     validation.choice("mechanism", request.mechanism, MECHANISMS)
     pure = takes_laplace(request.mechanism, request.promise)
     question, promise = request.question, request.promise
@@ -69,12 +69,12 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
 
 
 def takes_laplace(mechanism: str, promise: Guarantee) -> bool:
-    """Whether a data set is released with Laplace noise: where it is named, or a promise without delta leaves no other."""
+    """Whether a data set is released with Laplace noise: where it is named, or a guarantee without delta leaves no other."""
     return mechanism == LAPLACE or (mechanism == AUTO and promise.pure)
 
 
 def together(requests: Sequence[Request]) -> tuple[Design, ...]:
-    """A design for each request; together they keep the promise that all of them name."""
+    """A design for each request; together they keep the guarantee that all of them name."""
     promise = require_central(requests[0].promise)
     for slack in SLACKS:
         designs = tuple(design_central(request, 1 + slack) for request in requests)
@@ -84,7 +84,7 @@ def together(requests: Sequence[Request]) -> tuple[Design, ...]:
 
 
 def require_central(promise: Guarantee) -> Guarantee:
-    """The promise, refused if it is made for anything but a data set."""
+    """The guarantee, refused if it is made for anything but a data set."""
     if promise.trust != CENTRAL:
         raise InvalidInput(
             "central-only", f"A data set is released under central privacy. Got {promise}. Use Central(...)."
@@ -105,7 +105,7 @@ def shared_gaussian(l2: float, share: float, promise: Guarantee, unit: float, sl
 
 
 def possible_cells(question: CountQuestion, knowledge: Knowledge) -> NDArray[np.bool_]:
-    """Which cells anybody could fill: allowed actions, possible transitions, and nothing in the end state."""
+    """Which cells a user could fill: allowed actions, possible transitions, and nothing in the end state."""
     pairs = knowledge.allowed.copy()
     if knowledge.end is not None:
         pairs[knowledge.end] = False
@@ -120,7 +120,7 @@ def std(design: Design) -> float:
 
 
 class CentralTrust(Trust):
-    """A curator holds everybody's episodes, and releases once."""
+    """A curator holds all episodes, and releases once."""
 
     name = CENTRAL
     attack = CENTRAL

@@ -16,7 +16,7 @@ from .trust import People, Trust, register
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
     from ..laws import Law
-    from ..releases.books import Book
+    from ..releases.aggregates import Aggregate
 
 LARGEST = 2.0**46
 """The most that an honest device sends in one cell, in grids: sums of many reports, and floats, then hold it exactly."""
@@ -68,11 +68,11 @@ class LocalTrust(Trust):
                 f"On a grid of {design.mechanism.grid:g} numbers of reports are too large. Make it coarser.",
             )
 
-    def open_book(self, design: Design) -> Book:
+    def open_aggregate(self, design: Design) -> Aggregate:
         """A server's aggregate, which may be closed at any time."""
-        from ..releases.books import ReportBook
+        from ..releases.aggregates import ReportAggregate
 
-        return ReportBook(design)
+        return ReportAggregate(design)
 
 
 register(LocalTrust())

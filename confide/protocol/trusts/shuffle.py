@@ -71,7 +71,7 @@ from .trust import People, ReportMaker, Trust, register
 
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
-    from ..releases.books import Book
+    from ..releases.aggregates import Aggregate
     from ..releases.shuffler import Submission
 
 BITS, STEP, SHARES = "shuffled-bits", "shuffled-step", "skellam"
@@ -92,7 +92,7 @@ SharedQuestion = BanditQuestion | BudgetedQuestion
 
 
 def design_shuffle(request: Request) -> Design:
-    """Counts whose promise devices and shufflers keep together."""
+    """Counts whose guarantee devices and shufflers keep together."""
     promise, mixing = request.promise, request.mixing
     if mixing is None:
         raise InvalidInput("batch-unsaid", "Trust shuffle needs to know how people are mixed. Give a batch.")
@@ -151,7 +151,7 @@ def design_shuffle(request: Request) -> Design:
 
 
 def first_batch(spec: Spec, promise: Guarantee, users: int) -> int:
-    """How many people the first batches have where batches widen: so many that they show the average pair.
+    """How many people the first batches have where batches widen: enough that they show the average pair.
 
     Its visits are then about `SHOWN` standard deviations of their noise, in the Gaussian limit; fewer people if so many
     never come. A service issues tickets beyond a batch (`BEYOND`), as some holders are absent: sizes are rounded such that
@@ -285,7 +285,7 @@ def _people_in_sum(question: Question, honest: int, missing: float) -> int:
 
 
 def smallest_batch(question: ShuffledQuestion, promise: Guarantee, local: float, share: float = 1.0) -> int:
-    """The smallest batch whose sums keep the promise when devices keep `local` and a share of people is honest."""
+    """The smallest batch whose sums keep the guarantee when devices keep `local` and a share of people is honest."""
     changed = round(question.price().l1)
     missing = _set_aside(question, promise)
     needed = smallest_crowd(local / changed, changed, _epsilon(promise), promise.delta - missing)
@@ -333,7 +333,7 @@ def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> 
 
 
 def local_guarantee(design: Design) -> Guarantee:
-    """The guarantee that each device keeps by itself, whoever the shuffler works with; none with shares of noise."""
+    """The guarantee that each device keeps by itself, even if the shuffler colludes with the server; none with shares of noise."""
     alone = repeat(design.shares.local_loss(design.act.sensitivity), design.act.times).epsilon(0.0)
     if math.isinf(alone):
         return Guarantee.none()
@@ -341,7 +341,7 @@ def local_guarantee(design: Design) -> Guarantee:
 
 
 def remaining(design: Design, honest: int) -> Guarantee:
-    """The guarantee if only so many people of every base batch are honest: at worst what devices keep by themselves."""
+    """The guarantee if only n users of every base batch are honest: at worst what devices keep by themselves."""
     mechanism = design.shares
     honest = validation.integer("honest", honest, 1, _mixing(design).batch)
     levels = range(len(mechanism.people))
@@ -360,7 +360,7 @@ def _mixing(design: Design) -> Mixing:
 
 
 def noise_of_sums(design: Design, people: Sequence[ArrayLike]) -> Law:
-    """The noise of the sums of every level, over so many people each."""
+    """The noise of the sums of every level, over n users each."""
     own = BATCHES if _mixing(design).widening else PEOPLES
     if len(design.devices) == 1:
         return PeoplesNoise(design.devices[0], people[0], own)
@@ -428,11 +428,11 @@ class ShuffleTrust(Trust):
         """The guarantee that each device keeps by itself, whoever the shuffler works with."""
         return local_guarantee(design)
 
-    def open_book(self, design: Design) -> Book:
+    def open_aggregate(self, design: Design) -> Aggregate:
         """All shufflers of a design, and the sums of theirs that a server keeps."""
-        from ..releases.shuffler import ShuffleBook
+        from ..releases.shuffler import ShuffleAggregate
 
-        return ShuffleBook(design)
+        return ShuffleAggregate(design)
 
     def addressed(self, design: Design, batch: int, report: ReportMaker) -> tuple[Submission, ...]:
         """One report to each of the shufflers of a person's group, flipped afresh."""

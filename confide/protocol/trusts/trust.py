@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..accepted import Combination
     from ..design import Design
     from ..laws import Law
-    from ..releases.books import Book
+    from ..releases.aggregates import Aggregate
     from ..releases.report import Report
     from ..releases.shuffler import Submission
 
@@ -90,11 +90,11 @@ class Trust:
         """The guarantee that one person's reports keep by themselves."""
         return design.guarantee
 
-    def open_book(self, design: Design) -> Book:
+    def open_aggregate(self, design: Design) -> Aggregate:
         """An empty aggregate of reports; refused where messages are episodes."""
         raise InvalidInput(
             "messages-are-episodes",
-            f"Under trust {self.name!r} messages are episodes, which only a curator may hold: privatizers.open_book.",
+            f"Under trust {self.name!r} messages are episodes, which only a curator may hold: privatizers.open_aggregate.",
         )
 
     def addressed(self, design: Design, batch: int, report: ReportMaker) -> Report | tuple[Submission, ...]:

@@ -1,4 +1,4 @@
-"""A server that never sees anybody comes out of this room: it counts private reports, learns, and publishes policies.
+"""A server that never sees an episode: it counts private reports, learns, and publishes policies.
 
 It cannot load what holds episodes: a contract of the rooms forbids it, and it looks again when it starts.
 """

@@ -21,9 +21,9 @@ from ..contract.answers import OUTCOMES
 from ..contract.contract import Contract
 from ..contract.folder import Folder
 from ..contract.heads import SignedHead
-from ..contract.letters import ID_BYTES, MEDIA_TYPE, Letter, letter_length
 from ..contract.pausing import SENTENCE, WAIT, Pause
 from ..contract.tokens import TOKEN_BYTES, no_token
+from ..contract.uploads import ID_BYTES, MEDIA_TYPE, Upload, upload_length
 from ..http.application import (
     Readiness,
     check_rate,
@@ -189,7 +189,7 @@ class Collector:
             raise Refused(
                 "store",
                 "report-not-stored",
-                "The store does not answer. Send the same bytes again: they count once.",
+                "The store does not respond. Send the same bytes again: they count once.",
                 RETRY,
             ) from None
         if outcome == FORGED:
@@ -341,14 +341,14 @@ class Intake:
         self._digest, self._question_digests = contract.digest, question_digests
         self._pile = Pile(contract.design)
         self._tokens = contract.tokens
-        self.longest = letter_length(contract.design) + (0 if self._tokens is None else TOKEN_BYTES)
+        self.longest = upload_length(contract.design) + (0 if self._tokens is None else TOKEN_BYTES)
 
     def read(self, body: bytes, current: int) -> Arrival:
         """Accept a letter, whose sender followed a round up to the current one; or refuse it. Its token is checked when it is
         counted."""
         body, token = (body, b"") if self._tokens is None else (body[:-TOKEN_BYTES], body[-TOKEN_BYTES:])
         try:
-            letter = Letter.from_bytes(body)
+            letter = Upload.from_bytes(body)
         except FormatError as error:
             raise Refused("garbage", error.code, str(error)) from error
         if letter.contract != self._digest:
@@ -366,7 +366,7 @@ class Intake:
         if self._tokens is not None and token[:ID_BYTES] != letter.id:
             raise Refused(
                 "admission",
-                "token-of-other-letter",
+                "token-of-other-upload",
                 "The submission's id is not that of its token. Take the id from the token.",
             )
         return Arrival(letter.id, report, letter.round, token)

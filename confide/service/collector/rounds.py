@@ -11,7 +11,7 @@ import msgpack
 from ...errors import FormatError
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.design import Design
-from ...protocol.releases import ReportBook, Sum
+from ...protocol.releases import ReportAggregate, Sum
 from ...protocol.releases.release import Noise, read_release
 from ...protocol.releases.shuffler import ShuffledSums, read_sums
 
@@ -31,9 +31,9 @@ def close_round(design: Design, before: bytes, during: bytes) -> tuple[bytes, An
 
 
 def _local(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
-    book = ReportBook.from_bytes(before, design)
-    book.take_sum(Sum.from_bytes(during, design))
-    return book.to_bytes(), book.close()
+    aggregate = ReportAggregate.from_bytes(before, design)
+    aggregate.take_sum(Sum.from_bytes(during, design))
+    return aggregate.to_bytes(), aggregate.close()
 
 
 def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:

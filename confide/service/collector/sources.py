@@ -85,7 +85,7 @@ class CountedReports:
 
 
 class Unanswered(ConfideError):
-    """The shuffler or the curator does not answer."""
+    """The shuffler or the curator does not respond."""
 
 
 class IntermediaryClient:
@@ -107,7 +107,7 @@ class IntermediaryClient:
         self._nonce = b""
         self._newest: SignedClosing | None = None
         self._heard = -math.inf
-        self._trouble = f"The {self.role} has not answered yet."
+        self._trouble = f"The {self.role} has not responded yet."
 
     def alarm(self, number: int, groups: Sequence[Group]) -> Alarm | None:
         """By the sum of a shuffler's batch. A curator is handed episodes, and counts those that cannot have happened as empty."""
@@ -122,9 +122,9 @@ class IntermediaryClient:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with it, in a sentence; empty if it answered just now, and neither is behind the other."""
+        """What is wrong with it, in a sentence; empty if it responded just now, and neither is behind the other."""
         silent = time.monotonic() - self._heard > SILENCE
-        return self._trouble or (f"The {self.role} does not answer." if silent else "")
+        return self._trouble or (f"The {self.role} does not respond." if silent else "")
 
     @property
     def role(self) -> str:
@@ -220,8 +220,10 @@ class IntermediaryClient:
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return None
-            raise Unanswered("intermediary-answer", f"The {self.role} answered {path} with {error.code}.") from error
+            raise Unanswered(
+                "intermediary-answer", f"The {self.role} responded to {path} with {error.code}."
+            ) from error
         except (OSError, http.client.HTTPException) as error:
             raise Unanswered(
-                "intermediary-silent", f"The {self.role} did not answer ({type(error).__name__})."
+                "intermediary-silent", f"The {self.role} did not respond ({type(error).__name__})."
             ) from error

@@ -1,4 +1,4 @@
-"""What both sides of a service know comes out of this room: the public contract, signed heads, and letters."""
+"""What both sides of a service know: the public contract, signed heads, and uploads."""
 
 from typing import TYPE_CHECKING
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from .contract import Contract, stated, weaker
     from .heads import Head, SignedHead
     from .intermediary import Intermediary
-    from .letters import Letter
     from .tickets import Ticket
+    from .uploads import Upload
 
 __all__ = [
     "Closing",
     "Contract",
     "Head",
     "Intermediary",
-    "Letter",
     "SignedClosing",
     "SignedHead",
     "Ticket",
+    "Upload",
     "stated",
     "weaker",
 ]
@@ -30,7 +30,7 @@ _HOMES = {
     "Contract": "contract",
     "Head": "heads",
     "Intermediary": "intermediary",
-    "Letter": "letters",
+    "Upload": "uploads",
     "SignedClosing": "closings",
     "SignedHead": "heads",
     "Ticket": "tickets",

@@ -59,7 +59,7 @@ _KEYS = {
 
 
 def stated(design: Design) -> dict[str, Json]:
-    """The fields of a contract that follow from its design; whoever reads a contract compares them."""
+    """The fields of a contract that follow from its design; a reader of a contract compares them."""
     spec, promise, schedule = design.question.spec, design.requested, design.schedule
     counts = design.question.counted
     described = design.question.described
@@ -264,7 +264,7 @@ class Contract:
 
 
 def weaker(new: Contract, old: Contract) -> str:
-    """A sentence on how a contract promises less than another; empty if it does not.
+    """A sentence on how a contract guarantees less than another; empty if it does not.
 
     What is compared is a closed list, the same in `js/src/contract.js`: trust; epsilon, delta, rho and the share of users who
     are assumed to be honest; the key and the operator of the shuffler or curator; what a shuffler's devices keep by

@@ -44,7 +44,7 @@ def verify(public: bytes, context: bytes, message: bytes, signature: bytes) -> N
 
 
 def load_key(path: Path) -> bytes:
-    """Read a private key from its file, which nobody else may read."""
+    """Read a private key from its file, which other accounts may not read."""
     try:
         raw = bytes.fromhex(path.read_text(encoding="ascii").strip())
         mode = path.stat().st_mode & 0o077

@@ -18,7 +18,7 @@ from ...errors import FormatError
 MAGIC = b"cft1"
 FORM = struct.Struct("<4s32sIII16s")
 MAC_BYTES = 16
-MEDIA_TYPE = "application/vnd.confide.parcel"
+MEDIA_TYPE = "application/vnd.confide.submission"
 
 
 def derived(private: bytes, purpose: bytes) -> bytes:

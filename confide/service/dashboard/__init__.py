@@ -1,4 +1,4 @@
-"""Pages over a service's public data come out of this room: the dashboard of a collector, and a game to try a device on.
+"""Pages over a service's public data: the dashboard of a collector, and a game to try a device on.
 
 Nothing here holds anything: whatever a page shows is served to everybody, or computed from that.
 """

@@ -1,4 +1,4 @@
-"""One person's end of a service comes out of this room: it follows the policy of the day and sends one private report.
+"""One person's end of a service: it follows the policy of the day and sends one private report.
 
 It loads nothing that is compiled: numpy, msgpack and, when a signature is checked, cryptography.
 """

@@ -24,7 +24,7 @@ from ...mechanisms.noise import NoiseSource
 from ..contract import answers
 from ..contract.contract import Contract
 from ..contract.encoding import from_base64, to_base64
-from ..contract.letters import ID_BYTES, MEDIA_TYPE
+from ..contract.uploads import ID_BYTES, MEDIA_TYPE
 from . import chain, sending
 from .episode import Episode
 from .joining import find_contract

@@ -10,7 +10,7 @@ from ...protocol.kinds.question import asked_by
 from ..contract.contract import Contract
 from ..contract.encoding import from_base64
 from ..contract.intermediary import CURATOR
-from ..contract.letters import Letter
+from ..contract.uploads import Upload
 from .store import OpenedEpisode
 
 
@@ -25,7 +25,7 @@ def message(
     response = respond(design, question, lived, device_noise(noise), batch=group)
     if intermediary is None:
         number = bytes.fromhex(opened["token"])
-        letter = Letter(number, contract.digest, opened["round"], response.to_bytes(design)).to_bytes()
+        letter = Upload(number, contract.digest, opened["round"], response.to_bytes(design)).to_bytes()
         return letter + from_base64(opened.get("admission", ""))
     from ..contract.tickets import parcel
 

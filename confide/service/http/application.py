@@ -168,7 +168,7 @@ def _too_long(longest: int) -> Refused:
 
 
 def _store_silent() -> Refused:
-    return Refused("store", "store-silent", "The store does not answer.", RETRY)
+    return Refused("store", "store-silent", "The store does not respond.", RETRY)
 
 
 FRESH = 1.0

@@ -111,7 +111,7 @@ def holds(engine: Engine, url: str, table: str) -> bool:
         reason = type(error.orig).__name__ if error.orig is not None else "no reason given"
         raise InvalidInput(
             "database-unreachable",
-            f"The database does not answer ({reason}). Is it running, and are address, user and password right?",
+            f"The database does not respond ({reason}). Is it running, and are address, user and password right?",
         ) from error
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from ..._version import __version__
 from ..contract.answers import PROBLEM_TYPE
 from ..contract.intermediary import CURATOR
-from ..contract.letters import MEDIA_TYPE as LETTER_TYPE
 from ..contract.tickets import MEDIA_TYPE as PARCEL_TYPE
 from ..contract.tokens import MEDIA_TYPE as TOKEN_TYPE
 from ..contract.tokens import TOKEN_BYTES
+from ..contract.uploads import MEDIA_TYPE as LETTER_TYPE
 
 JSON, BYTES = "application/json", "application/octet-stream"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"

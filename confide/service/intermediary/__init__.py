@@ -1,4 +1,4 @@
-"""Closed batches of ticket holders come out of this room: tickets, deadlines, what is open in memory, what is closed on disk.
+"""Closed batches of ticket holders: tickets, deadlines, what is open in memory, what is closed on disk.
 
 It is what a shuffler and a curator have in common, and knows no episode. What a batch is closed into is theirs to decide.
 """

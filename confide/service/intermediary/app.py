@@ -147,7 +147,7 @@ class IntermediaryServer:
             raise Refused("starting", error.code, str(error), RETRY) from None
         except Exception:
             raise Refused(
-                "store", "ticket-not-stored", "The store does not answer; no ticket was issued.", RETRY
+                "store", "ticket-not-stored", "The store does not respond; no ticket was issued.", RETRY
             ) from None
         if ticket is None:
             raise Refused("ended", "tickets-used-up", "All tickets were issued.")

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.privatizers import open_book
-from ...data.privatizers.curator import CuratorBook, Total
+from ...data.privatizers import open_aggregate
+from ...data.privatizers.curator import CuratorAggregate, Total
 from ...data.statistics.answers import answer
 from ...data.trajectories.observed import from_handed, handed_length
 from ...errors import ConfideError, FormatError
@@ -50,17 +50,17 @@ class EpisodeBatches:
         """Release the running sums about everybody who had a ticket, whoever came."""
         design = self._design
         simulated = self._simulated
-        book = (
-            CuratorBook.from_bytes(state, design, self._noise, simulated)
+        aggregate = (
+            CuratorAggregate.from_bytes(state, design, self._noise, simulated)
             if state
-            else open_book(design, self._noise, simulated=simulated)
+            else open_aggregate(design, self._noise, simulated=simulated)
         )
         batch_sum = self._sums.get(batch)
-        book.take_sum(
+        aggregate.take_sum(
             Total(np.zeros(design.question.width, dtype=np.int64) if batch_sum is None else batch_sum, tickets)
         )
-        release = book.close()
-        return ClosedBatch(tickets, release.to_bytes(), book.to_bytes())
+        release = aggregate.close()
+        return ClosedBatch(tickets, release.to_bytes(), aggregate.to_bytes())
 
     def forget(self, batch: int) -> None:
         """Overwrite the sum of a batch, and drop it."""

@@ -31,7 +31,7 @@ from confide.analysis.fitting.findings import Units, first_states, in_people_uni
 from confide.analysis.fitting.fit import check, prepare
 from confide.analysis.fitting.learning import learn
 from confide.analysis.results.fit import load
-from confide.data.privatizers.judged import JudgedBook
+from confide.data.privatizers.judged import JudgedAggregate
 from confide.data.statistics.counting import Judging
 from confide.data.trajectories import Dataset, read
 from confide.errors import FormatError, InvalidInput, PrivacyError
@@ -163,15 +163,15 @@ def test_noise_is_as_large_as_it_says_and_what_is_closed_stays_closed() -> None:
     for part, design in judge.designs.items():
         sums = []
         for seed in range(1000):
-            book = JudgedBook(design, ReplayableNoise(seed), simulated=True)
+            aggregate = JudgedAggregate(design, ReplayableNoise(seed), simulated=True)
             numbers = np.full((2, TESTS), 0.1) if part == RESIDUALS else np.array([0.5, 1.0])
-            book.take_numbers(numbers, np.zeros(numbers.shape))
-            release = book.close(scale=2.0)
+            aggregate.take_numbers(numbers, np.zeros(numbers.shape))
+            release = aggregate.close(scale=2.0)
             sums.append(release.sums)
         measured = np.array(sums).std(axis=0)
         assert (np.abs(measured / release.noise - 1) < 0.15).all(), part
         with pytest.raises(PrivacyError):
-            book.close()
+            aggregate.close()
         assert JudgedRelease.from_bytes(release.to_bytes()) == release
         with pytest.raises(FormatError):
             JudgedRelease.from_bytes(release.to_bytes()[:-1])

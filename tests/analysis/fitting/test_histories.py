@@ -19,7 +19,7 @@ from confide.analysis.fitting.engines import count
 from confide.analysis.fitting.plan import CAME, COUNTS, RETURNS, STARTS, VISITED, CountPlan, law_of, ranges_of
 from confide.analysis.fitting.refit import releases_of
 from confide.analysis.results.fit import Fit
-from confide.data.privatizers import Total, open_book
+from confide.data.privatizers import Total, open_aggregate
 from confide.data.trajectories import Dataset, read
 from confide.lab.audit import audit
 from confide.lab.audit.fits import count_plan, fit_targets
@@ -78,9 +78,9 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_priced() -> None:
     design = CountPlan.of(data, Central(rho=0.5)).designs[COUNTS]
     drawn = []
     for _ in range(40):
-        book = open_book(design, SecureNoise())
-        book.take_sum(Total(np.zeros(design.question.width, dtype=np.int64), 9))
-        drawn.append(book.close().counts.transitions.ravel())
+        aggregate = open_aggregate(design, SecureNoise())
+        aggregate.take_sum(Total(np.zeros(design.question.width, dtype=np.int64), 9))
+        drawn.append(aggregate.close().counts.transitions.ravel())
     cells = np.concatenate(drawn)
 
     def accepted(scale: float) -> bool:

@@ -12,13 +12,13 @@ from confide.analysis.reporting.offline_report import render
 from confide.mdp import Policy
 from confide.mdp.critic import Critic, VectorPolicy
 from confide.mdp.linear import BlockFeatures
-from confide.privacy import Central, Certificate, NoPrivacy, Promise
+from confide.privacy import Central, Certificate, NoPrivacy, StatedGuarantee
 
 MECHANISM = {"name": "discrete-gaussian", "sigma": 3.0, "grid": 0.25, "sensitivity": {"l1": 4.0, "l2": 2.0}, "times": 1}
 
 
 def certificate(promise) -> Certificate:
-    return Certificate((Promise(promise),), (MECHANISM,), "tight", "opendp", ("one episode a person",))
+    return Certificate((StatedGuarantee(promise),), (MECHANISM,), "tight", "opendp", ("one episode a person",))
 
 
 def findings(low: float = 0.2, high: float = 0.6, **more):

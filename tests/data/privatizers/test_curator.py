@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from confide.data.privatizers import CuratorBook, Total, open_book
+from confide.data.privatizers import CuratorAggregate, Total, open_aggregate
 from confide.data.statistics import count
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput, PrivacyError
@@ -50,21 +50,21 @@ def joint(
     return design(CountQuestion(spec, CLASSIC, DROPPED), promise, schedule, calibration, mechanism, failure=failure)
 
 
-def opened(made: Design, seed: int = 0) -> CuratorBook:
-    """A book about simulated people."""
-    book = open_book(made, ReplayableNoise(seed), simulated=True)
-    assert isinstance(book, CuratorBook)
-    return book
+def opened(made: Design, seed: int = 0) -> CuratorAggregate:
+    """An aggregate about simulated people."""
+    aggregate = open_aggregate(made, ReplayableNoise(seed), simulated=True)
+    assert isinstance(aggregate, CuratorAggregate)
+    return aggregate
 
 
 def people(many: int) -> list[Trajectory]:
     return [walk(SPEC, np.random.default_rng(seed)) for seed in range(many)]
 
 
-def closed(book: CuratorBook, batch: list[Trajectory]) -> CountRelease:
+def closed(aggregate: CuratorAggregate, batch: list[Trajectory]) -> CountRelease:
     for person in batch:
-        book.take(person)
-    release = book.close()
+        aggregate.take(person)
+    release = aggregate.close()
     assert isinstance(release, CountRelease)
     return release
 
@@ -76,14 +76,14 @@ def test_every_release_is_within_its_radius(mechanism: str, calibration: str, mo
     """People act on what was released: whoever comes next prefers the pair that looked best."""
     schedule, rng = Schedule.batches(120, 8), np.random.default_rng(3)
     made = joint(mechanism, schedule, calibration, SPEC.with_dynamics(model), failure=0.008)
-    book, everybody, favourite = opened(made, 3), list[Trajectory](), 0
+    aggregate, everybody, favourite = opened(made, 3), list[Trajectory](), 0
     share = 0.0
     for size in np.diff(schedule.ends, prepend=0):
         batch = [walk(SPEC, rng, short=0.2) for _ in range(size)]
         for person in batch:
             person.actions[:] = favourite
         everybody += batch
-        release = closed(book, batch)
+        release = closed(aggregate, batch)
         errors = worst_errors(release.counts, exact(made.question, everybody))
         assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
         share = max(share, errors[3] / release.radius.transitions)
@@ -93,16 +93,16 @@ def test_every_release_is_within_its_radius(mechanism: str, calibration: str, mo
     assert release.guarantee == made.guarantee
     assert release.failure == 0.001
     with pytest.raises(PrivacyError, match="made for 8 releases"):
-        closed(book, [walk(SPEC, rng)])
+        closed(aggregate, [walk(SPEC, rng)])
 
 
 def test_secure_noise_is_drawn_by_default() -> None:
     made = joint("toeplitz", Schedule.batches(4, 2), failure=2 * FALSE_ALARM)
     first = []
     for _ in range(2):
-        book = open_book(made)
-        assert isinstance(book, CuratorBook)
-        first.append(closed(book, people(2)))
+        aggregate = open_aggregate(made)
+        assert isinstance(aggregate, CuratorAggregate)
+        first.append(closed(aggregate, people(2)))
     assert not np.array_equal(first[0].counts.transitions, first[1].counts.transitions)
     for release in first:
         errors = worst_errors(release.counts, exact(made.question, people(2)))
@@ -112,41 +112,41 @@ def test_secure_noise_is_drawn_by_default() -> None:
 def test_replayable_noise_is_refused_unless_the_people_are_simulated() -> None:
     made = joint("tree-laplace", Schedule.batches(4, 2))
     with refused("noise-not-secure"):
-        open_book(made, ReplayableNoise(0))
+        open_aggregate(made, ReplayableNoise(0))
     with refused("noise-not-secure"):
-        CuratorBook.from_bytes(opened(made).to_bytes(), made, ReplayableNoise(0))
+        CuratorAggregate.from_bytes(opened(made).to_bytes(), made, ReplayableNoise(0))
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_a_batch_off_the_schedule_is_refused_and_spends_nothing(size: int) -> None:
     """Boundaries are public and fixed: a batch that ends elsewhere would tell something by where it ends."""
     made = joint("tree-laplace", Schedule.batches(4, 2))
-    book = opened(made)
-    before = book.to_bytes()
+    aggregate = opened(made)
+    before = aggregate.to_bytes()
     for person in people(size):
-        book.take(person)
+        aggregate.take(person)
     with refused("batch-off-schedule", match="2 people"):
-        book.close()
-    assert book.users == 0
-    assert CuratorBook.from_bytes(before, made, ReplayableNoise(0), simulated=True).users == 0
+        aggregate.close()
+    assert aggregate.users == 0
+    assert CuratorAggregate.from_bytes(before, made, ReplayableNoise(0), simulated=True).users == 0
     if size < 2:
-        release = closed(book, people(2)[size:])
-        assert book.users == release.users == 2
+        release = closed(aggregate, people(2)[size:])
+        assert aggregate.users == release.users == 2
 
 
 def test_an_episode_of_other_sizes_is_refused_and_changes_nothing() -> None:
-    book = opened(joint("toeplitz", Schedule.batches(2, 1)))
-    before = book.to_bytes()
+    aggregate = opened(joint("toeplitz", Schedule.batches(2, 1)))
+    before = aggregate.to_bytes()
     with refused("episode-too-long", match="3 steps"):
-        book.take(walk(Spec(2, 2, 9), np.random.default_rng(0)))
-    assert book.to_bytes() == before  # which would be refused if a batch were open
+        aggregate.take(walk(Spec(2, 2, 9), np.random.default_rng(0)))
+    assert aggregate.to_bytes() == before  # which would be refused if a batch were open
 
 
 def test_a_book_shows_nothing_of_anybody() -> None:
-    book = opened(joint("toeplitz", Schedule.batches(2, 2)))
-    closed(book, people(1))
-    book.take(people(2)[1])
-    assert repr(book) == "CuratorBook(users=1, open=1)"
+    aggregate = opened(joint("toeplitz", Schedule.batches(2, 2)))
+    closed(aggregate, people(1))
+    aggregate.take(people(2)[1])
+    assert repr(aggregate) == "CuratorAggregate(users=1, open=1)"
     assert repr(Total(np.arange(3), 7)) == "Total(people=7)"
 
 
@@ -180,7 +180,7 @@ def test_a_book_goes_on_after_a_restart_as_if_nothing_had_happened(mechanism: st
     for batch in (people(6)[:2], people(6)[2:4]):
         closed(straight, batch)
         closed(stopped, batch)
-    again = CuratorBook.from_bytes(stopped.to_bytes(), made, stopped.noise, simulated=True)
+    again = CuratorAggregate.from_bytes(stopped.to_bytes(), made, stopped.noise, simulated=True)
     assert again.users == 4
     last, same = closed(straight, people(6)[4:]), closed(again, people(6)[4:])
     for mine, yours in zip(last.counts, same.counts, strict=True):
@@ -190,10 +190,10 @@ def test_a_book_goes_on_after_a_restart_as_if_nothing_had_happened(mechanism: st
 
 def test_a_book_is_not_stored_while_a_batch_is_open() -> None:
     """The exact sum of an open batch is for memory only."""
-    book = opened(joint("toeplitz", Schedule.batches(4, 2)))
-    book.take(people(1)[0])
+    aggregate = opened(joint("toeplitz", Schedule.batches(4, 2)))
+    aggregate.take(people(1)[0])
     with refused("aggregate-open-batch"):
-        book.to_bytes()
+        aggregate.to_bytes()
 
 
 class FailingNoise(ReplayableNoise):
@@ -208,28 +208,28 @@ class FailingNoise(ReplayableNoise):
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_if_a_draw_fails_everything_is_as_before(mechanism: str) -> None:
     made = joint(mechanism, Schedule.batches(6, 3))
-    book = opened(made)
-    closed(book, people(2))
-    before, working = book.to_bytes(), book.noise
-    book.take_sum(Total(np.zeros(made.question.width, dtype=np.int64), 2))
-    book.noise = FailingNoise(0)
+    aggregate = opened(made)
+    closed(aggregate, people(2))
+    before, working = aggregate.to_bytes(), aggregate.noise
+    aggregate.take_sum(Total(np.zeros(made.question.width, dtype=np.int64), 2))
+    aggregate.noise = FailingNoise(0)
     for _ in range(2):
         with pytest.raises(OSError, match="no entropy"):
-            book.close()
-    assert book.users == 2 and repr(book) == "CuratorBook(users=2, open=2)"  # the batch is still there
-    reread = CuratorBook.from_bytes(before, made, ReplayableNoise(9), simulated=True)
+            aggregate.close()
+    assert aggregate.users == 2 and repr(aggregate) == "CuratorAggregate(users=2, open=2)"  # the batch is still there
+    reread = CuratorAggregate.from_bytes(before, made, ReplayableNoise(9), simulated=True)
     reread.take_sum(Total(np.zeros(made.question.width, dtype=np.int64), 2))
-    book.noise = ReplayableNoise(9)
-    for mine, yours in zip(book.close().counts, reread.close().counts, strict=True):
+    aggregate.noise = ReplayableNoise(9)
+    for mine, yours in zip(aggregate.close().counts, reread.close().counts, strict=True):
         np.testing.assert_array_equal(mine, yours)
-    assert book.to_bytes() == reread.to_bytes() and working is not book.noise
+    assert aggregate.to_bytes() == reread.to_bytes() and working is not aggregate.noise
 
 
 def test_what_is_not_the_book_of_this_design_is_refused() -> None:
     made, other = (joint("toeplitz", Schedule.batches(4, 2), epsilon=epsilon) for epsilon in (2.0, 3.0))
-    book = opened(made)
-    closed(book, people(2))
-    data = book.to_bytes()
+    aggregate = opened(made)
+    closed(aggregate, people(2))
+    data = aggregate.to_bytes()
     form, digest, state = msgpack.unpackb(data)
     fields = msgpack.unpackb(state)
 
@@ -253,7 +253,7 @@ def test_what_is_not_the_book_of_this_design_is_refused() -> None:
         (with_state(arrays=fields[5][:1]), "another counter"),
     ):
         with pytest.raises(FormatError, match=reason):
-            CuratorBook.from_bytes(bad, made, ReplayableNoise(0), simulated=True)
+            CuratorAggregate.from_bytes(bad, made, ReplayableNoise(0), simulated=True)
 
 
 @pytest.mark.parametrize("failure", [0.0, 1.0, math.nan])
@@ -266,12 +266,12 @@ def test_a_radius_needs_a_probability(failure: float) -> None:
 def test_counts_reach_the_counter_on_its_own_grid(levels: int) -> None:
     """With hardly any noise the release is the exact count, whatever the resolution."""
     question = CountQuestion(SPEC, CLASSIC, DROPPED, levels)
-    book = opened(design(question, Joint(1e6), Schedule.batches(20, 4), "sound", "tree-laplace"))
+    aggregate = opened(design(question, Joint(1e6), Schedule.batches(20, 4), "sound", "tree-laplace"))
     rng, everybody = np.random.default_rng(levels), list[Trajectory]()
     for _ in range(4):
         batch = [walk(SPEC, rng) for _ in range(5)]
         everybody += batch
-        assert max(worst_errors(closed(book, batch).counts, exact(question, everybody))) < 0.1
+        assert max(worst_errors(closed(aggregate, batch).counts, exact(question, everybody))) < 0.1
 
 
 @settings(max_examples=15)
@@ -304,18 +304,18 @@ def golden(kind: str) -> list[Any]:
     return [pytest.param(row, id=row["name"]) for row in rows]
 
 
-def reread(row: dict[str, Any]) -> CuratorBook:
+def reread(row: dict[str, Any]) -> CuratorAggregate:
     made = Design.from_bytes(bytes.fromhex(row["design"]))
-    return CuratorBook.from_bytes(bytes.fromhex(row["bytes"]), made, ReplayableNoise(0), simulated=True)
+    return CuratorAggregate.from_bytes(bytes.fromhex(row["bytes"]), made, ReplayableNoise(0), simulated=True)
 
 
 @pytest.mark.parametrize("row", golden("good"))
 def test_golden_books(row: dict[str, Any]) -> None:
-    book = reread(row)
-    assert book.to_bytes().hex() == row["bytes"] and book.users == row["users"]
-    due = int(book.design.schedule.ends[2]) - book.users
-    book.take_sum(Total(np.zeros(book.design.question.width, dtype=np.int64), due))
-    assert book.close().users == row["users"] + due  # and it goes on
+    aggregate = reread(row)
+    assert aggregate.to_bytes().hex() == row["bytes"] and aggregate.users == row["users"]
+    due = int(aggregate.design.schedule.ends[2]) - aggregate.users
+    aggregate.take_sum(Total(np.zeros(aggregate.design.question.width, dtype=np.int64), due))
+    assert aggregate.close().users == row["users"] + due  # and it goes on
 
 
 @pytest.mark.parametrize("row", golden("bad"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from confide.data.privatizers import DatasetBook, Total, open_book
+from confide.data.privatizers import DatasetAggregate, Total, open_aggregate
 from confide.errors import PrivacyError
 from confide.mdp import Spec
 from confide.mdp.knowledge import Knowledge
@@ -41,9 +41,9 @@ def designed(promise: Guarantee, mechanism: str = "auto", episodes: int = 1) -> 
 
 
 def answered(one: Design, cells: np.ndarray, people: int) -> CountRelease:
-    book = open_book(one, SecureNoise())
-    book.take_sum(Total(cells, people))
-    release = book.close()
+    aggregate = open_aggregate(one, SecureNoise())
+    aggregate.take_sum(Total(cells, people))
+    release = aggregate.close()
     assert isinstance(release, CountRelease)
     return release
 
@@ -143,10 +143,10 @@ def test_episodes_are_counted_one_by_one_or_together() -> None:
     rng = np.random.default_rng(0)
     people = [walk(question.spec, rng, short=0.3) for _ in range(20)]
     (one,) = together([asked(Central(1.0), question, failure=FALSE_ALARM)])
-    book = open_book(one)
+    aggregate = open_aggregate(one)
     for person in people:
-        book.take(person)
-    release = book.close()
+        aggregate.take(person)
+    release = aggregate.close()
     assert release.users == 20 and release.guarantee == one.guarantee
     errors = worst_errors(release.counts, exact(question, people))
     assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
@@ -156,23 +156,23 @@ def test_everybody_is_counted_once() -> None:
     """With next to no noise: at this epsilon a count is off by one with probability below e^-1000."""
     question = CountQuestion(Spec(2, 2, 1), ("visits", "transitions"))
     (one,) = together([asked(Central(1e4), question)])
-    book, rng = open_book(one), np.random.default_rng(0)
+    aggregate, rng = open_aggregate(one), np.random.default_rng(0)
     people = [walk(question.spec, rng) for _ in range(5)]
     for person in people:
-        book.take(person)
-    assert worst_errors(book.close().counts, exact(question, people))[0] < 0.5
+        aggregate.take(person)
+    assert worst_errors(aggregate.close().counts, exact(question, people))[0] < 0.5
 
 
 def test_a_data_set_is_released_once_and_never_stored() -> None:
-    book = open_book(designed(Central(rho=0.5))[0])
-    assert isinstance(book, DatasetBook)
-    book.take_sum(Total(np.ones(QUESTION.cells, dtype=np.int64), 3))
+    aggregate = open_aggregate(designed(Central(rho=0.5))[0])
+    assert isinstance(aggregate, DatasetAggregate)
+    aggregate.take_sum(Total(np.ones(QUESTION.cells, dtype=np.int64), 3))
     with pytest.raises(PrivacyError, match="never stored"):
-        book.to_bytes()
-    assert repr(book) == "DatasetBook(users=3)"
-    book.close()
+        aggregate.to_bytes()
+    assert repr(aggregate) == "DatasetAggregate(users=3)"
+    aggregate.close()
     with pytest.raises(PrivacyError, match="closed before"):
-        book.close()
+        aggregate.close()
 
 
 def test_if_a_draw_fails_nothing_is_spent_and_the_counts_are_still_there() -> None:
@@ -182,20 +182,20 @@ def test_if_a_draw_fails_nothing_is_spent_and_the_counts_are_still_there() -> No
 
     question = CountQuestion(Spec(2, 1, 2), ("transitions",))
     (one,) = together([asked(Central(rho=0.5), question, failure=FALSE_ALARM)])
-    book = open_book(one, FailingNoise())
-    assert isinstance(book, DatasetBook)
-    book.take_sum(Total(np.full(question.cells, 10**6, dtype=np.int64), 3))
+    aggregate = open_aggregate(one, FailingNoise())
+    assert isinstance(aggregate, DatasetAggregate)
+    aggregate.take_sum(Total(np.full(question.cells, 10**6, dtype=np.int64), 3))
     with pytest.raises(OSError, match="no entropy"):
-        book.close()
-    book.noise = SecureNoise()
-    release = book.close()
+        aggregate.close()
+    aggregate.noise = SecureNoise()
+    release = aggregate.close()
     assert np.abs(release.counts.transitions - 10**6).max() <= release.radius.transitions
 
 
 def test_what_is_refused() -> None:
     one = designed(Central(rho=0.5))[0]
     with refused("noise-not-secure"):
-        open_book(one, ReplayableNoise(0))
+        open_aggregate(one, ReplayableNoise(0))
     with refused("central-only", match="1-DP, joint"):
         designed(Joint(1.0))
     with refused("gaussian-needs-delta"):

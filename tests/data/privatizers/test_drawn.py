@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.data.privatizers import drawn, open_book, respond
+from confide.data.privatizers import drawn, open_aggregate, respond
 from confide.data.privatizers.curator import Total
 from confide.data.statistics.answers import answer
 from confide.data.trajectories import Trajectory
@@ -195,12 +195,12 @@ def test_books_take_what_is_drawn(name: str) -> None:
     share[0] += many - share.sum()
     totals = np.zeros((rows, width))
     totals[:, 1] = share
-    book = open_book(by)
+    aggregate = open_aggregate(by)
     for total in drawn(by, totals, share, np.random.default_rng(3)):
         for row in range(rows):
             check_range(by, total.cells[row], int(total.people[row]), total.level)
-        book.take_sum(total)
-    assert book.users == many and book.close().users == many
+        aggregate.take_sum(total)
+    assert aggregate.users == many and aggregate.close().users == many
 
 
 def test_k_ary_sums_name_one_category_a_person() -> None:

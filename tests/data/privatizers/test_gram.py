@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from confide import privacy
-from confide.data.privatizers import open_book
+from confide.data.privatizers import open_aggregate
 from confide.data.statistics.gram import Logged, LoggedSteps
 from confide.data.statistics.points import LoggedPoints, StepPoints
 from confide.errors import InvalidInput, PrivacyError, UnsafeNoise
@@ -53,11 +53,11 @@ def design_gram(asked: GramForm, promise: privacy.Guarantee, calibration: str = 
 
 def answered(made: Design, number: int, logged: Logged, noise: NoiseSource):
     """The answer to a question, after all questions before it were asked."""
-    book = open_book(made, noise)
-    book.take_sum(logged)
+    aggregate = open_aggregate(made, noise)
+    aggregate.take_sum(logged)
     for earlier in range(number):
-        book.close(question(made.question, earlier))
-    return book.close(question(made.question, number))
+        aggregate.close(question(made.question, earlier))
+    return aggregate.close(question(made.question, number))
 
 
 @pytest.mark.parametrize("calibration", ["sound", "tight"])
@@ -138,45 +138,45 @@ def test_questions_are_answered_as_priced_or_not_at_all():
     asked = made.question
 
     def opened(noise=None):
-        book = open_book(made, noise)
-        book.take_sum(nothing())
-        return book
+        aggregate = open_aggregate(made, noise)
+        aggregate.take_sum(nothing())
+        return aggregate
 
-    book = opened()
+    aggregate = opened()
     with pytest.raises(PrivacyError, match="priced"):
-        book.close(question(asked, 1))
+        aggregate.close(question(asked, 1))
     with pytest.raises(PrivacyError, match="priced"):
-        book.close(question(form(centred=True), 0))
+        aggregate.close(question(form(centred=True), 0))
     with pytest.raises(UnsafeNoise):
         opened(ReplayableNoise(0))
-    book.close(question(asked, 0))
+    aggregate.close(question(asked, 0))
     with pytest.raises(PrivacyError, match="priced"):
-        book.close(question(asked, 0))  # each once
-    book.close(question(asked, 1))
+        aggregate.close(question(asked, 0))  # each once
+    aggregate.close(question(asked, 1))
     step, kind = asked.questions[2]
     assert kind == VALUE
     wide = GramQuestion(asked, step, kind, Critic(np.ones((1, SIZE)), np.zeros((1, SIZE, SIZE)), 0.0, 0.0, 0.0, 99.0))
     with pytest.raises(PrivacyError, match="nothing was released"):
-        book.close(wide)
+        aggregate.close(wide)
     for number in range(2, len(asked.questions)):
-        book.close(question(asked, number))
+        aggregate.close(question(asked, number))
     with pytest.raises(PrivacyError, match="priced as None"):
-        book.close(question(asked, 0))
+        aggregate.close(question(asked, 0))
 
 
 def test_a_log_is_given_once_and_never_stored():
     made = design_gram(form(), privacy.Central(rho=0.5))
-    book = open_book(made)
+    aggregate = open_aggregate(made)
     with refused("gram-incomplete"):
-        book.close(question(made.question, 0))
-    book.take_sum(nothing())
+        aggregate.close(question(made.question, 0))
+    aggregate.take_sum(nothing())
     with refused("log-twice"):
-        book.take_sum(nothing())
+        aggregate.take_sum(nothing())
     with pytest.raises(PrivacyError, match="never stored"):
-        book.to_bytes()
+        aggregate.to_bytes()
     with pytest.raises(InvalidInput, match="a whole log"):
-        book.take(None)
-    assert repr(book) == "GramBook(users=0, answered=0)"
+        aggregate.take(None)
+    assert repr(aggregate) == "GramAggregate(users=0, answered=0)"
 
 
 def test_if_a_draw_fails_the_question_may_be_asked_again():
@@ -185,12 +185,12 @@ def test_if_a_draw_fails_the_question_may_be_asked_again():
             raise OSError("no entropy")
 
     made = design_gram(form(), privacy.Central(rho=0.5))
-    book = open_book(made, FailingNoise())
-    book.take_sum(nothing())
+    aggregate = open_aggregate(made, FailingNoise())
+    aggregate.take_sum(nothing())
     with pytest.raises(OSError, match="no entropy"):
-        book.close(question(made.question, 0))
-    book.noise = SecureNoise()
-    assert book.close(question(made.question, 0)).users == 0
+        aggregate.close(question(made.question, 0))
+    aggregate.noise = SecureNoise()
+    assert aggregate.close(question(made.question, 0)).users == 0
 
 
 def test_refusals():
@@ -236,11 +236,11 @@ def test_what_people_earned_is_priced_by_its_share_and_drawn_so():
     first = Critic(np.zeros((1, SIZE)), np.zeros((1, SIZE, SIZE)), 0.0, 0.0, 0.0, float(HORIZON))
 
     def asked(noise: NoiseSource):
-        book = open_book(made, noise)
-        book.take_sum(nothing())
-        release = book.close(first)
+        aggregate = open_aggregate(made, noise)
+        aggregate.take_sum(nothing())
+        release = aggregate.close(first)
         with pytest.raises(PrivacyError, match="released once"):
-            book.close(first)
+            aggregate.close(first)
         return release
 
     results = [asked(SecureNoise()) for _ in range(300)]
@@ -250,7 +250,7 @@ def test_what_people_earned_is_priced_by_its_share_and_drawn_so():
         assert not consistent(float(((factor * sample) ** 2).sum()), sample.size)
     with pytest.raises(UnsafeNoise):
         asked(ReplayableNoise(0))
-    book = open_book(made, SecureNoise())
-    book.take_sum(nothing())
+    aggregate = open_aggregate(made, SecureNoise())
+    aggregate.take_sum(nothing())
     with pytest.raises(PrivacyError, match="value function"):
-        book.close(None)
+        aggregate.close(None)

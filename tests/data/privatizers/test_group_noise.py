@@ -9,7 +9,7 @@ from scipy.stats import kstest, laplace, norm
 
 import confide as cf
 from confide.analysis.fitting.adopting import JudgePlan
-from confide.data.privatizers.judged import JudgedBook
+from confide.data.privatizers.judged import JudgedAggregate
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Guarantee
 from confide.protocol.kinds.judged import EACH, GROUPS, SQUARE_UNIT, SQUARES
@@ -41,9 +41,9 @@ def released(mechanism: str) -> tuple[NDArray[np.float64], NDArray[np.float64], 
     assert plan.designs is not None
     design, noise, found = plan.designs[GROUPS], ReplayableNoise(7), []
     for _ in range(RELEASES):
-        book = JudgedBook(design, noise, simulated=True)
-        book.take_numbers(PEOPLE, np.full(PEOPLE.shape, 0.5))
-        release = book.close()
+        aggregate = JudgedAggregate(design, noise, simulated=True)
+        aggregate.take_numbers(PEOPLE, np.full(PEOPLE.shape, 0.5))
+        release = aggregate.close()
         found.append(np.reshape(release.sums, (len(NAMES), 3)) - exact())
     return np.array(found), np.reshape(release.noise, (len(NAMES), 3)), std(design)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.data.privatizers import CuratorBook, open_book, respond
+from confide.data.privatizers import CuratorAggregate, open_aggregate, respond
 from confide.data.statistics.mixture import gram_cells
 from confide.data.trajectories import Trajectory
 from confide.errors import InvalidInput, UnknownName, UnsafeNoise
@@ -170,23 +170,23 @@ def test_a_curator_releases_running_sums_with_the_counters_noise() -> None:
     exact = gram_cells(asked, PERSON, of.mechanism.grid) * of.mechanism.grid
     last = []
     for seed in range(12):
-        book = open_book(of, ReplayableNoise(seed), simulated=True)
+        aggregate = open_aggregate(of, ReplayableNoise(seed), simulated=True)
         for _ in range(8):
-            book.take(PERSON, asked)
-            release = book.close(asked)
+            aggregate.take(PERSON, asked)
+            release = aggregate.close(asked)
         assert release.users == 8 and release.guarantee == of.guarantee
         last.append(of.question.pack(release.gram, release.vector) - 8 * exact)
     values = np.array(last)
     assert has_std(values, std(of, 8))
     assert not has_std(values, std(of, 8) * 2 / 3) and not has_std(values, std(of, 8) * 3 / 2)
     with pytest.raises(UnsafeNoise):
-        open_book(of, ReplayableNoise(0))
-    book = open_book(of)
-    assert isinstance(book, CuratorBook)
+        open_aggregate(of, ReplayableNoise(0))
+    aggregate = open_aggregate(of)
+    assert isinstance(aggregate, CuratorAggregate)
     for _ in range(2):
-        book.take(PERSON, asked)
+        aggregate.take(PERSON, asked)
     with pytest.raises(InvalidInput, match="Keep the schedule"):
-        book.close(asked)
+        aggregate.close(asked)
 
 
 def test_a_question_of_another_form_is_refused() -> None:
@@ -194,21 +194,21 @@ def test_a_question_of_another_form_is_refused() -> None:
     with pytest.raises(InvalidInput, match="another form"):
         respond(of, question(other), PERSON)
     with pytest.raises(InvalidInput, match="another form"):
-        open_book(wall(Joint(1.0, 0.1))).take(PERSON, question(other))
+        open_aggregate(wall(Joint(1.0, 0.1))).take(PERSON, question(other))
 
 
 def test_a_report_answers_the_question_of_its_round() -> None:
     """The family is one, and each round has a member: an answer to an old one is refused and changes nothing."""
     of = device()
-    book, now, before = open_book(of), question(of, 1), question(of, 2)
+    aggregate, now, before = open_aggregate(of), question(of, 1), question(of, 2)
     sent = respond(of, now, PERSON)
-    book.take(sent.to_bytes(of), now)
-    kept = book.to_bytes()
+    aggregate.take(sent.to_bytes(of), now)
+    kept = aggregate.to_bytes()
     for stale in (before, None):
         with pytest.raises(InvalidInput, match="another statistic"):
-            book.take(sent.to_bytes(of), stale)
-    assert book.to_bytes() == kept and book.users == 1
-    release = book.close()
+            aggregate.take(sent.to_bytes(of), stale)
+    assert aggregate.to_bytes() == kept and aggregate.users == 1
+    release = aggregate.close()
     assert release.users == 1 and release.guarantee == of.guarantee
     np.testing.assert_allclose(of.question.pack(release.gram, release.vector), sent.cells * of.mechanism.grid)
 

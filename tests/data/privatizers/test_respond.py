@@ -24,7 +24,7 @@ from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.protocol.kinds.step import StepQuestion
-from confide.protocol.releases import CountRelease, Report, open_book
+from confide.protocol.releases import CountRelease, Report, open_aggregate
 from tests.protocol.making import design
 from tests.refusals import refused
 
@@ -54,11 +54,11 @@ def report(made: Design, person: Trajectory, noise: ReplayableNoise) -> Report:
 
 
 def told(made: Design, people: list[Trajectory], noise: ReplayableNoise) -> CountRelease:
-    """Everybody's reports, over the wire, into a book, to a release."""
-    book = open_book(made)
+    """Everybody's reports, over the wire, into an aggregate, to a release."""
+    aggregate = open_aggregate(made)
     for person in people:
-        book.take(report(made, person, noise).to_bytes(made))
-    release = book.close()
+        aggregate.take(report(made, person, noise).to_bytes(made))
+    release = aggregate.close()
     assert isinstance(release, CountRelease)
     return release
 
@@ -133,9 +133,9 @@ def test_secure_noise_crosses_the_wall_by_default() -> None:
         privatizer = local(question, Local(1.0), mechanism, failure=FALSE_ALARM)
         sent = [respond(privatizer, None, person).to_bytes(privatizer) for _ in range(64)]
         assert len(set(sent)) > 1  # a k-ary report is one of few categories, and may come twice
-        book = open_book(privatizer)
-        book.take(sent[0])
-        release = book.close()
+        aggregate = open_aggregate(privatizer)
+        aggregate.take(sent[0])
+        release = aggregate.close()
         errors = worst_errors(release.counts, exact(privatizer.question.counts, [person]))
         assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
 

@@ -12,7 +12,7 @@ import pytest
 import confide as cf
 from confide.analysis.fitting.engines import Engine, count
 from confide.analysis.fitting.plan import RETURNS, RETURNS_SHARE, VISITED, CountPlan
-from confide.data.privatizers import Total, open_book
+from confide.data.privatizers import Total, open_aggregate
 from confide.data.statistics.tabular import summed_returns
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput, PrivacyError, UnsafeNoise
@@ -35,9 +35,9 @@ def returns(promise: cf.Guarantee, most: int = 1, within: tuple[float, float] | 
 
 
 def answered(made: Design, sums: list[int], users: int, noise: NoiseSource) -> ReturnsRelease:
-    book = open_book(made, noise)
-    book.take_sum(Total(np.array(sums), users))
-    release: ReturnsRelease = book.close()
+    aggregate = open_aggregate(made, noise)
+    aggregate.take_sum(Total(np.array(sums), users))
+    release: ReturnsRelease = aggregate.close()
     return release
 
 
@@ -179,15 +179,15 @@ def test_bytes_and_refusals() -> None:
 def test_a_book_takes_episodes_one_by_one_and_is_closed_once() -> None:
     """Sums over returns 2 and 8 of H = 8, worked out by hand: -2 and 4 from the middle."""
     made = returns(cf.Central(rho=1e12))
-    book = open_book(made, SecureNoise())
+    aggregate = open_aggregate(made, SecureNoise())
     for many in (2, 8):
         zeros = np.zeros(9, dtype=np.int64)
-        book.take(Trajectory(zeros, zeros[:8], np.array([1.0] * many + [0.0] * (8 - many))))
-    release = book.close()
+        aggregate.take(Trajectory(zeros, zeros[:8], np.array([1.0] * many + [0.0] * (8 - many))))
+    release = aggregate.close()
     assert (release.users, release.most) == (2, 1)
     result = release.centred, release.squares, release.episodes
     assert result == pytest.approx((-2 + 4, 4 + 16, 2), abs=1e-3)
     with pytest.raises(PrivacyError, match="closed before"):
-        book.close()
+        aggregate.close()
     with pytest.raises(PrivacyError, match="never stored"):
-        book.to_bytes()
+        aggregate.to_bytes()

@@ -18,8 +18,8 @@ from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import DROPPED, TRANSITIONS
-from confide.protocol.releases import CountRelease, open_book
-from confide.protocol.releases.shuffler import Cover, ShuffleBook, Submission
+from confide.protocol.releases import CountRelease, open_aggregate
+from confide.protocol.releases.shuffler import Cover, ShuffleAggregate, Submission
 from tests.protocol.test_shuffle import TWO, shuffle
 from tests.refusals import refused
 
@@ -31,14 +31,14 @@ FALSE_ALARM = 1e-7
 
 def play(privatizer: Design, people: list[Trajectory], noise: Any) -> tuple[Cover, CountRelease | None]:
     """Everybody's reports, over the wire, through the shufflers, to a release."""
-    book = open_book(privatizer)
-    assert isinstance(book, ShuffleBook) and privatizer.mixing is not None
+    aggregate = open_aggregate(privatizer)
+    assert isinstance(aggregate, ShuffleAggregate) and privatizer.mixing is not None
     ends = privatizer.schedule.ends
     for index, person in enumerate(people):
         group = int(np.searchsorted(ends, index, side="right"))
         sent = respond(privatizer, None, person, noise, batch=group, simulated=True)
-        book.take(tuple(Submission.from_bytes(one.to_bytes(privatizer), privatizer) for one in sent))
-    return book.cover, book.close() if book.cover else None
+        aggregate.take(tuple(Submission.from_bytes(one.to_bytes(privatizer), privatizer) for one in sent))
+    return aggregate.cover, aggregate.close() if aggregate.cover else None
 
 
 # From devices to a release.
@@ -81,11 +81,11 @@ def test_where_batches_widen_every_person_is_in_one() -> None:
     errors = worst_errors(release.counts, exact(counted, people[: users - 5]))
     assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
     assert any(error > bound / 8 for error, bound in zip(errors, release.radius, strict=True))
-    book = ShuffleBook.from_bytes(ShuffleBook(privatizer, kept).to_bytes(), privatizer)
-    assert book.open[2].first == 36
-    assert all(batch.first > users for batch in book.open[:2])  # whose batches are over
+    aggregate = ShuffleAggregate.from_bytes(ShuffleAggregate(privatizer, kept).to_bytes(), privatizer)
+    assert aggregate.open[2].first == 36
+    assert all(batch.first > users for batch in aggregate.open[:2])  # whose batches are over
     with refused("report-of-other-batch"):
-        book.take(respond(privatizer, None, people[0], ReplayableNoise(1), batch=0, simulated=True))
+        aggregate.take(respond(privatizer, None, people[0], ReplayableNoise(1), batch=0, simulated=True))
 
 
 def test_nothing_comes_out_before_a_batch_is_full() -> None:

@@ -17,7 +17,7 @@ from confide.mdp import Spec
 from confide.privacy import Joint, Schedule
 from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.releases import open_book
+from confide.protocol.releases import open_aggregate
 from tests.refusals import refused
 
 SPEC = Spec(states=5, actions=3, horizon=4)
@@ -108,4 +108,4 @@ def test_a_device_under_joint_trust_has_no_report_to_send() -> None:
     with refused("episode-is-no-report"):
         message.to_bytes(design)
     with refused("messages-are-episodes"):
-        open_book(design)
+        open_aggregate(design)

@@ -28,7 +28,7 @@ from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.releases import Report, release_bytes
 from confide.service.contract.contract import Contract
-from confide.service.contract.letters import Letter
+from confide.service.contract.uploads import Upload
 from confide.service.device.messages import message
 from confide.service.intermediary.curator import EpisodeBatches
 from tests.mechanisms.laws import Integers, binned, folded, grouped, looks_like, mistaken_laws, noise_law
@@ -57,7 +57,7 @@ def contract(design: Design) -> Contract:
 
 def of_devices(design: Design, many: int) -> list[bytes]:
     letters = (message(contract(design), OPENED, PERSON, None) for _ in range(many))
-    return [Letter.from_bytes(letter).report for letter in letters]
+    return [Upload.from_bytes(letter).report for letter in letters]
 
 
 def of_pages(design: Design, many: int) -> list[bytes]:

@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from confide.data.privatizers import open_book
+from confide.data.privatizers import open_aggregate
 from confide.data.statistics.answers import answer
 from confide.data.trajectories import Trajectory
 from confide.lab.audit.asking import noise_of
@@ -156,9 +156,9 @@ def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> 
     promised = next(one.values for one in questions(plan.design.question) if one.values is not None)
 
     def worth(source: Any) -> list[float]:
-        book: Any = open_book(plan.worth, source, simulated=True)
-        book.take_sum(logged)
-        release = book.close(promised)
+        aggregate: Any = open_aggregate(plan.worth, source, simulated=True)
+        aggregate.take_sum(logged)
+        release = aggregate.close(promised)
         return [release.returned, release.promised]
 
     earned = np.array([worth(noise) for _ in range(RUNS)]) - worth(ZERO_NOISE)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from confide.data.privatizers import CuratorBook, DatasetBook, respond
+from confide.data.privatizers import CuratorAggregate, DatasetAggregate, respond
 from confide.data.statistics import count
 from confide.data.trajectories import Trajectory
 from confide.lab.audit import audit, central_target, curators, devices, joint_target, local_target, pairs
@@ -192,7 +192,7 @@ def test_the_exact_loss_of_two_people_is_below_the_certified_one() -> None:
             assert exact.delta(epsilon) <= privatizer.act.loss.delta(epsilon) + 1e-3
 
 
-class Unnoised(CuratorBook):
+class Unnoised(CuratorAggregate):
     """Publishes the number of people's visits to one cell as it is."""
 
     def take(self, message: Trajectory, question: Any = None) -> None:
@@ -206,7 +206,7 @@ class Unnoised(CuratorBook):
 
 
 def test_a_curator_who_does_not_publish_what_the_counter_says_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curators, "open_book", Unnoised)
+    monkeypatch.setattr(curators, "open_aggregate", Unnoised)
     target = joint_target("unnoised", joint(), pairs(SPEC)[0])
     assert audit(target, 1000, 1 - FALSE_ALARM, noise=ReplayableNoise(11)).lower_bound > 2
 
@@ -229,7 +229,7 @@ def test_a_person_in_a_later_batch_is_audited() -> None:
 
 
 def test_a_data_set_released_once_is_seen_through() -> None:
-    """Most of what so many samples can show: outputs are the book's own."""
+    """Most of what so many samples can show: outputs are the aggregate's own."""
     targets = [central_target("once", central(), people) for people in pairs(SPEC)]
     finding = audit(targets, 30_000, 1 - FALSE_ALARM, noise=ReplayableNoise(14))
     assert finding.trust == "central" and 0.8 * finding.ideal_bound < finding.lower_bound
@@ -246,7 +246,7 @@ def test_a_data_set_released_with_half_the_noise_is_caught() -> None:
     assert audit(targets, 30_000, 1 - FALSE_ALARM, noise=ReplayableNoise(15)).lower_bound > 1.2
 
 
-class Bare(DatasetBook):
+class Bare(DatasetAggregate):
     """Publishes the number of people's visits to one cell as it is."""
 
     def close(self, question: Any = None) -> Any:
@@ -257,6 +257,6 @@ class Bare(DatasetBook):
 
 
 def test_a_data_set_released_with_a_bare_cell_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curators, "open_book", Bare)
+    monkeypatch.setattr(curators, "open_aggregate", Bare)
     target = central_target("bare", central(), pairs(SPEC)[0])
     assert audit(target, 1000, 1 - FALSE_ALARM, noise=ReplayableNoise(16)).lower_bound > 2

@@ -1,4 +1,4 @@
-"""The compiled loop has the law of the book it stands for, mechanism by mechanism; with half the noise it has not."""
+"""The compiled loop has the law of the aggregate it stands for, mechanism by mechanism; with half the noise it has not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from confide import Joint, Local, NoPrivacy
-from confide.data.privatizers import drawn, open_book
+from confide.data.privatizers import drawn, open_aggregate
 from confide.lab.simulation import batched, mixtures, prepare, stepwise
 from confide.lab.simulation.draws import World, layout_of, walk
 from confide.lab.simulation.setting import Setting
@@ -69,13 +69,13 @@ def looped(setting: Setting, luck: Streams) -> Told:
 
 
 def booked(setting: Setting, luck: Streams) -> Told:
-    """The same as a book tells it."""
-    book, result = open_book(setting.design, luck.replayable, simulated=True), []
+    """The same as an aggregate tells it."""
+    aggregate, result = open_aggregate(setting.design, luck.replayable, simulated=True), []
     hear = batched.group_drawing(setting, luck.world, luck.noise)
     for person in range(PEOPLE):
         for total in hear(setting.design.question, POLICY[None], 1, person):
-            book.take_sum(total)
-        result.append(packed(setting, book.close()))
+            aggregate.take_sum(total)
+        result.append(packed(setting, aggregate.close()))
     return np.array(result[-2:])
 
 
@@ -94,17 +94,17 @@ def packed(setting: Setting, release: Any) -> Told:
     return cells
 
 
-def sides(loop: Setting, book: Setting) -> list[Told]:
+def sides(loop: Setting, aggregate: Setting) -> list[Told]:
     """Samples of both in four random directions, which see means, variances and what cells have to do with each other."""
     left = np.array([looped(loop, streams(root)) for root in spawn(1, SAMPLES)])
-    right = np.array([booked(book, streams(root)) for root in spawn(2, SAMPLES)])
+    right = np.array([booked(aggregate, streams(root)) for root in spawn(2, SAMPLES)])
     weights = np.random.default_rng(0).normal(size=(4, *left.shape[1:]))
     return [np.tensordot(side, weights, axes=([1, 2], [1, 2])) for side in (left, right)]
 
 
-def least(loop: Setting, book: Setting) -> float:
+def least(loop: Setting, aggregate: Setting) -> float:
     """The least p-value: of the values, and of how far they are from the middle."""
-    left, right = sides(loop, book)
+    left, right = sides(loop, aggregate)
     middle = np.median(right, axis=0)
     pairs = [(left[:, i], right[:, i]) for i in range(4)]
     pairs += [(np.abs(left - middle)[:, i], np.abs(right - middle)[:, i]) for i in range(4)]
@@ -137,7 +137,7 @@ def test_every_mechanism_of_the_loop_is_compared() -> None:
 @pytest.mark.parametrize("privacy", [Local(20, 0.1), Joint(20, 0.1)], ids=str)
 @pytest.mark.parametrize("half", [False, True])
 def test_the_noise_of_mixtures(privacy: Any, half: bool) -> None:
-    """What the loop adds to Gram sums, against the book's: both about people whose sums are zero."""
+    """What the loop adds to Gram sums, against the aggregate's: both about people whose sums are zero."""
     setting = prepare("ucrl-vtr", "riverswim-mixture/3", privacy, PEOPLE, schedule="every", c=0.01)
     design = setting.design
     changed = replace(
@@ -148,13 +148,13 @@ def test_the_noise_of_mixtures(privacy: Any, half: bool) -> None:
     left, right = [], []
     for root in spawn(1, SAMPLES):
         luck, given = streams(root), np.zeros(form.width)
-        book = open_book(design, luck.replayable, simulated=True)
+        aggregate = open_aggregate(design, luck.replayable, simulated=True)
         buffers = np.zeros((noise.weights.size, form.width))
         for _ in range(PEOPLE):
             mixtures.draw_noise(noise, 1, luck.noise, buffers, given)
             for total in drawn(design, *nobody, luck.policy):
-                book.take_sum(total)
-            release = book.close()
+                aggregate.take_sum(total)
+            release = aggregate.close()
         left.append(np.concatenate([part.ravel() for part in form.unpack(given)]))
         right.append(np.concatenate([release.gram.ravel(), release.vector.ravel()]))
     weights = np.random.default_rng(0).normal(size=left[0].size)

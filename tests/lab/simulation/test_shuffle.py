@@ -14,7 +14,7 @@ from scipy import stats
 
 from confide import Joint, Local, Shuffle
 from confide.cli import run as command
-from confide.data.privatizers import open_book, respond
+from confide.data.privatizers import open_aggregate, respond
 from confide.lab.simulation import batched, prepare, shuffle_loop, simulate
 from confide.lab.simulation.bundles import luck_of
 from confide.lab.simulation.draws import World
@@ -59,12 +59,12 @@ def real(setting: Any, luck: Streams) -> Told:
     """What everybody's own reports say after each full batch, through real shufflers: (batches, cells)."""
     design, releases = setting.design, []
     groups = np.diff(setting.schedule.ends, prepend=0)  # the last is too short for a batch
-    book = open_book(design, luck.replayable, simulated=True)
+    aggregate = open_aggregate(design, luck.replayable, simulated=True)
     for group, many in enumerate(groups.tolist()):
         for _ in range(many):
             person = walk(setting.environment, POLICY, luck.world)
-            book.take(respond(design, None, person, luck.replayable, batch=group, simulated=True))
-        releases.append(book.close())
+            aggregate.take(respond(design, None, person, luck.replayable, batch=group, simulated=True))
+        releases.append(aggregate.close())
     ends = setting.schedule.ends.tolist()
     assert [release.users for release in releases] == [*ends[:-1], ends[-2]]
     assert np.array_equal(flat(releases[-1]), flat(releases[-2]))
@@ -72,13 +72,13 @@ def real(setting: Any, luck: Streams) -> Told:
 
 
 def drawn(setting: Any, luck: Streams) -> Told:
-    """The same of sums that are drawn at once, through the same book."""
-    book, releases = open_book(setting.design, luck.replayable, simulated=True), []
+    """The same of sums that are drawn at once, through the same aggregate."""
+    aggregate, releases = open_aggregate(setting.design, luck.replayable, simulated=True), []
     hear = batched.group_drawing(setting, luck.world, luck.noise)
     for group, many in enumerate(np.diff(setting.schedule.ends, prepend=0).tolist()):
         for total in hear(setting.design.question, POLICY[None], many, group):
-            book.take_sum(total)
-        releases.append(book.close())
+            aggregate.take_sum(total)
+        releases.append(aggregate.close())
     assert np.array_equal(flat(releases[-1]), flat(releases[-2]))
     return np.array([flat(release) for release in releases[:-1]])
 
@@ -122,7 +122,7 @@ def test_sums_drawn_at_once_have_the_law_of_real_shufflers(name: str, way: Calla
 @pytest.mark.parametrize("way", [drawn, looped])
 @pytest.mark.parametrize("name", first_of(["bits", "step", "tree", "widening"]))
 def test_half_the_noise_would_be_noticed(name: str, way: Callable[[Any, Streams], Told]) -> None:
-    """The comparison above can fail: the loop with half the noise, and the book as it is."""
+    """The comparison above can fail: the loop with half the noise, and the aggregate as it is."""
     setting = setting_of(2.0, **CASES[name])
     design = setting.design
     less = tuple(type(crowd).of(crowd.variance / 4, crowd.people) for crowd in design.mechanism.crowds)
@@ -271,20 +271,20 @@ def test_several_reward_bits_as_printed_are_read_without_bias() -> None:
     flip = setting.design.mechanism.flip
     noise = np.sqrt(people * 3 * flip * (1 - flip) / 3) / (1 - 2 * flip)  # of m = 3 bits a step and person, over m
     luck = streams(next(iter(spawn(5, 1))))
-    told = open_book(setting.design, luck.replayable, simulated=True)
+    told = open_aggregate(setting.design, luck.replayable, simulated=True)
     for total in batched.group_drawing(setting, luck.world, luck.noise)(
         setting.design.question, policy[None], people, 0
     ):
         told.take_sum(total)
-    sent = open_book(setting.design, luck.replayable, simulated=True)
+    sent = open_aggregate(setting.design, luck.replayable, simulated=True)
     for _ in range(people):
         person = walk(setting.environment, policy, luck.world)
         sent.take(respond(setting.design, None, person, luck.replayable, simulated=True))
     spread = np.hypot(
         noise, np.sqrt(3 * expected + 1)
     )  # a person's reward sum is at most H: its variance, H times its mean
-    for book in (told, sent):
-        assert (np.abs(book.close().counts.rewards[0] - expected) < 6 * spread).all()
+    for aggregate in (told, sent):
+        assert (np.abs(aggregate.close().counts.rewards[0] - expected) < 6 * spread).all()
     assert (2 * expected / 3 > 6 * spread).any()  # a factor of m too many or too few would show
 
 

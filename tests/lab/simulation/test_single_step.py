@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.data.privatizers import drawn, open_book, respond
+from confide.data.privatizers import drawn, open_aggregate, respond
 from confide.data.trajectories import Trajectory
 from confide.lab.environments import make
 from confide.lab.simulation import prepare, simulate
@@ -46,16 +46,19 @@ def test_devices_and_draws_tell_the_same() -> None:
     world = World(model.transitions, model.rewards, model.initial)
     apart = {"devices": [], "drawn": []}
     for _ in range(40):
-        book, at_once = open_book(design, noise, simulated=True), open_book(design, noise, simulated=True)
+        aggregate, at_once = (
+            open_aggregate(design, noise, simulated=True),
+            open_aggregate(design, noise, simulated=True),
+        )
         for _ in range(75):
             state, action = rng.choice(2, p=model.initial), int(rng.integers(2))
             paid = float(rng.random() < model.rewards[0, state, action])
             lived = Trajectory(np.array([state]), np.array([action]), np.array([paid]))
-            book.take(respond(design, design.question, lived, noise, simulated=True))
+            aggregate.take(respond(design, design.question, lived, noise, simulated=True))
         totals, people = drawing(design, world)(design.question, policy, 75, rng)
         for total in drawn(design, totals, people, rng):
             at_once.take_sum(total)
-        for name, each in (("devices", book), ("drawn", at_once)):
+        for name, each in (("devices", aggregate), ("drawn", at_once)):
             counts = each.close(design.question).counts
             apart[name].append(np.concatenate([counts.visits.ravel(), counts.rewards.ravel()]))
     one, other = (np.array(apart[name]) for name in ("devices", "drawn"))

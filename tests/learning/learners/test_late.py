@@ -15,7 +15,7 @@ from confide.mdp import Spec
 from confide.privacy import Local, Schedule
 from confide.protocol.design import Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.protocol.releases import ReportBook, Sum
+from confide.protocol.releases import ReportAggregate, Sum
 from confide.protocol.releases.release import CountRelease
 
 SPEC = Spec(3, 2, 4)
@@ -24,11 +24,11 @@ DESIGN = make(Request(CountQuestion(SPEC), Local(4.0), Schedule.batches(4000, 4)
 
 def releases() -> list[CountRelease]:
     """About 1000, 1400 and 2000 people who reported anything."""
-    rng, book, result = np.random.default_rng(1), ReportBook(DESIGN), []
+    rng, aggregate, result = np.random.default_rng(1), ReportAggregate(DESIGN), []
     for many in (1000, 400, 600):
         drawn = rng.multinomial(many, rng.dirichlet(np.ones(DESIGN.question.width)))
-        book.take_sum(Sum(DESIGN.digest, drawn[None].astype(np.int64), np.array([many])))
-        result.append(book.close())
+        aggregate.take_sum(Sum(DESIGN.digest, drawn[None].astype(np.int64), np.array([many])))
+        result.append(aggregate.close())
     return result
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from confide.data.privatizers import Total
-from confide.data.privatizers import open_book as open_all
+from confide.data.privatizers import open_aggregate as open_all
 from confide.errors import FormatError
 from confide.learning.learners import Context, State, state_bytes
 from confide.learning.learners import make as make_learner
@@ -19,7 +19,7 @@ from confide.mdp import Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Joint, Local, Schedule
 from confide.protocol.design import Request, make
-from confide.protocol.releases import Sum, open_book
+from confide.protocol.releases import Sum, open_aggregate
 
 SPEC = Spec(3, 2, 4)
 
@@ -37,13 +37,13 @@ def lessons(learner, count):
     context = Context(SPEC, 1000)
     asked = learner.ask(learner.begin(context, np.random.default_rng(0)))
     design = make(Request(asked, Local(4.0), Schedule.batches(1000, 4)))
-    book, rng = open_book(design), np.random.default_rng(5)
+    aggregate, rng = open_aggregate(design), np.random.default_rng(5)
     for _ in range(count):
         rows, width = design.question.rows, design.question.width
         people = np.full(rows, 250)
         cells = rng.multinomial(250, np.full(width, 1 / width), rows)  # as many categories as people
-        book.take_sum(Sum(design.digest, cells, people))
-        yield book.close()
+        aggregate.take_sum(Sum(design.digest, cells, people))
+        yield aggregate.close()
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -92,11 +92,11 @@ def test_several_policies_at_once_are_kept() -> None:
     state = kept = learner.begin(Context(spec, 400), np.random.default_rng(3))
     asked = learner.ask(state)
     design = make(Request(asked, Joint(2.0, 1e-6), Schedule.batches(400, 4)))
-    book, rng = open_all(design, ReplayableNoise(1), simulated=True), np.random.default_rng(5)
+    aggregate, rng = open_all(design, ReplayableNoise(1), simulated=True), np.random.default_rng(5)
     for end in np.diff(design.schedule.ends, prepend=0):
         cells = rng.multinomial(4 * end, np.full(design.question.width, 1 / design.question.width))
-        book.take_sum(Total(cells, int(end)))
-        release = book.close()
+        aggregate.take_sum(Total(cells, int(end)))
+        release = aggregate.close()
         state = learner.learn(state, release)
         kept = learner.learn(state_bytes.from_bytes(state_bytes.to_bytes(kept), learner), release)
         assert kept.policies.shape == (8, 4, 3, 2) and np.array_equal(state.policies, kept.policies)

@@ -7,7 +7,7 @@ import pytest
 
 import confide as cf
 from confide.analysis.fitting.linear import ask_all
-from confide.data.privatizers import open_book
+from confide.data.privatizers import open_aggregate
 from confide.errors import InvalidInput
 from confide.lab.environments import linear_mdp, make
 from confide.lab.simulation.offline_linear import simulate_linear
@@ -70,9 +70,9 @@ def reference(phi, rows, paid, weighted, gamma):
 def answered(learner, steps):
     """The learner's last state, after all of its questions were answered as they are."""
     state = learner.begin(CONTEXT)
-    book = open_book(design(Request(state.form, NoPrivacy(), Schedule.every(1))), None, simulated=True)
-    book.take_sum(steps)
-    return ask_all(learner, state, book)[0]
+    aggregate = open_aggregate(design(Request(state.form, NoPrivacy(), Schedule.every(1))), None, simulated=True)
+    aggregate.take_sum(steps)
+    return ask_all(learner, state, aggregate)[0]
 
 
 @pytest.mark.parametrize("weighted", [True, False])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import confide as cf
-from confide.data.privatizers import open_book
+from confide.data.privatizers import open_aggregate
 from confide.lab.environments import linear_mdp, make
 from confide.learning.learners import Context
 from confide.learning.learners.vapvi import pevi, vapvi
@@ -35,10 +35,10 @@ def learned(build, people: int, rho: float, seed: int):
     log = draw_steps(FEATURES, MODEL, USUAL, people, np.random.default_rng(seed))
     state, doubts = learner.begin(Context(MODEL.spec, people)), []
     made = design(Request(state.form, cf.Central(rho=rho), Schedule.every(1)))
-    book = open_book(made, ReplayableNoise(seed), simulated=True)
-    book.take_sum(log)
+    aggregate = open_aggregate(made, ReplayableNoise(seed), simulated=True)
+    aggregate.take_sum(log)
     while not state.done:
-        answer = book.close(learner.ask(state))
+        answer = aggregate.close(learner.ask(state))
         state = learner.learn(state, answer)
         if answer.question.kind == VALUE:
             critic = state.critics[answer.question.step]

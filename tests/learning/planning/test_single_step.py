@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.data.privatizers import Total, open_book
+from confide.data.privatizers import Total, open_aggregate
 from confide.learning.learners.apvi import Apvi
 from confide.learning.planning.logged import logged_model
 from confide.learning.planning.ope import Evidence, difference, replica
@@ -32,10 +32,10 @@ def released(visits: np.ndarray, paid: np.ndarray, rho: float, seed: int, centre
     """The release of exact numbers of visits and of payments (S, A)."""
     question = BanditQuestion.of(SPEC, 16, centre)
     design = make(Request(question, Central(rho=rho), Schedule.every(1), failure=0.05))
-    book = open_book(design, ReplayableNoise(seed), simulated=True)
+    aggregate = open_aggregate(design, ReplayableNoise(seed), simulated=True)
     cells = np.concatenate([(paid - centre * visits).ravel(), visits.ravel() / 2])
-    book.take_sum(Total(np.rint(cells * question.resolution).astype(np.int64), int(visits.sum())))
-    release: CountRelease = book.close()
+    aggregate.take_sum(Total(np.rint(cells * question.resolution).astype(np.int64), int(visits.sum())))
+    release: CountRelease = aggregate.close()
     return release
 
 

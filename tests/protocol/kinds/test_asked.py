@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.data.privatizers import drawn, open_book, respond
+from confide.data.privatizers import drawn, open_aggregate, respond
 from confide.data.statistics.answers import answer, first_visit
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput, PrivacyError
@@ -190,9 +190,9 @@ def test_reports_go_to_the_book_and_come_back_as_counts(mechanism: str) -> None:
     report = respond(design, question, walk)
     assert report.row == 1
     data = report.to_bytes(design)
-    book = open_book(again)
-    book.take(data, design.question)  # under another law: the answer is the same
-    assert book.close().counts.people.ravel().tolist() == [0.0, 1.0]
+    aggregate = open_aggregate(again)
+    aggregate.take(data, design.question)  # under another law: the answer is the same
+    assert aggregate.close().counts.people.ravel().tolist() == [0.0, 1.0]
     with pytest.raises(FormatError):
         Report.from_bytes(data[:38] + b"\x09" + data[39:], design)  # a row that is not there
     if report.cells.sum() < len(report.cells) and mechanism != "asked-unary":
@@ -239,10 +239,10 @@ def test_estimates_are_unbiased_and_as_noisy_as_stated() -> None:
         totals = np.array([[30.0, 70, 60, 20, 20], [0, 0, 0, 0, 400]])
         asked, luck, result = np.array([200, 400]), np.random.default_rng(5), []
         for _ in range(1000):
-            book = open_book(design)
+            aggregate = open_aggregate(design)
             for one in drawn(design, totals, asked, luck):
-                book.take_sum(one)
-            release = book.close(question)
+                aggregate.take_sum(one)
+            release = aggregate.close(question)
             result.append(np.concatenate([release.counts.transitions.ravel(), release.counts.rewards.ravel()]))
         rows = np.array(result)
         mean, spread = rows.mean(axis=0), rows.var(axis=0)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from confide.data.privatizers import open_book
+from confide.data.privatizers import open_aggregate
 from confide.data.statistics.answers import answer
 from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput
@@ -32,7 +32,7 @@ def person(state: int, action: int, reward: float) -> Trajectory:
     return Trajectory(np.array([state, state]), np.array([action]), np.array([reward]))
 
 
-def everybody(spec: Spec) -> list[Trajectory]:
+def all_episodes(spec: Spec) -> list[Trajectory]:
     """Everybody who took a step, with rewards on the grid, and somebody who took none."""
     paid = [level / LEVELS for level in range(LEVELS + 1)]
     taken = itertools.product(range(spec.states), range(spec.actions), paid)
@@ -55,7 +55,7 @@ def cells_of(question: BanditQuestion, one: Trajectory) -> np.ndarray:
 @pytest.mark.parametrize(("states", "actions"), [(2, 2), (3, 1), (1, 2)])
 def test_no_two_people_are_further_apart_than_the_price(states: int, actions: int, centre: float) -> None:
     question = BanditQuestion.of(Spec(states, actions, 1), LEVELS, centre)
-    cells = np.array([cells_of(question, one) for one in everybody(question.spec)])
+    cells = np.array([cells_of(question, one) for one in all_episodes(question.spec)])
     assert (cells >= question.range.low).all() and (cells <= question.range.high).all()
     gaps, price = np.abs(cells[:, None] - cells[None]), question.price()
     assert (gaps**2).sum(axis=-1).max() == pytest.approx(price.l2**2)
@@ -112,9 +112,9 @@ def test_what_is_no_single_step_is_refused(made) -> None:
 def test_visits_and_rewards_are_read_with_the_noise_that_they_have(centre: float) -> None:
     spec = Spec(60, 20, 1)
     design = make(Request(BanditQuestion.of(spec, 16, centre), Central(rho=0.02), Schedule.every(1), failure=0.05))
-    book = open_book(design, ReplayableNoise(3), simulated=True)
-    book.take(person(2, 1, 1.0))
-    release = book.close()
+    aggregate = open_aggregate(design, ReplayableNoise(3), simulated=True)
+    aggregate.take(person(2, 1, 1.0))
+    release = aggregate.close()
     truth = np.zeros((1, 60, 20))
     truth[0, 2, 1] = 1.0
     sigma = math.sqrt(design.mechanism.variance())

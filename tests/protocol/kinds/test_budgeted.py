@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.data.privatizers import open_book, respond
+from confide.data.privatizers import open_aggregate, respond
 from confide.data.statistics.answers import answer
 from confide.data.statistics.tabular import count, counted_in_history, counted_steps
 from confide.data.trajectories import Trajectory
@@ -291,13 +291,13 @@ def test_beyond_ten_million_people_all_visits_are_counted_and_it_is_said() -> No
 def test_a_release_of_budgeted_counts_estimates_rows() -> None:
     spec, people = Spec(2, 1, 6), 400
     design = make(Request(CountQuestion(spec), Joint(50.0, 1e-3), Schedule.batches(people, 1), budget=12))
-    book, luck = open_book(design), np.random.default_rng(0)
+    aggregate, luck = open_aggregate(design), np.random.default_rng(0)
     for _ in range(people):
         states = [0]
         for _ in range(spec.horizon):
             states.append(int(luck.random() < (0.7 if states[-1] == 0 else 0.2)))
-        book.take(respond(design, None, Trajectory(np.array(states), np.zeros(6, dtype=np.int64), np.zeros(6))))
-    counts = book.close().counts
+        aggregate.take(respond(design, None, Trajectory(np.array(states), np.zeros(6, dtype=np.int64), np.zeros(6))))
+    counts = aggregate.close().counts
     row = counts.transitions[0, :, 0] / counts.visits[0, :, 0, None]
     # More than 1,000 counted visits a pair; the error of a share is below 0.016, and noise is far less. 6 of these.
     np.testing.assert_allclose(row, [[0.3, 0.7], [0.8, 0.2]], atol=0.1)
@@ -316,9 +316,9 @@ def test_local_gaussian_noise_takes_a_budget_where_it_pays() -> None:
     with pytest.raises(InvalidInput, match="budget"):
         make(Request(long, Local(1.0), schedule, budget=60))
     walk = Trajectory(np.zeros(21, dtype=np.int64), np.zeros(20, dtype=np.int64), np.zeros(20))
-    book = open_book(budgeted_design)
-    book.take(respond(budgeted_design, None, walk).to_bytes(budgeted_design))
-    assert not book.close().complete
+    aggregate = open_aggregate(budgeted_design)
+    aggregate.take(respond(budgeted_design, None, walk).to_bytes(budgeted_design))
+    assert not aggregate.close().complete
 
 
 def test_what_a_budget_leaves_out_is_not_read_off_it() -> None:
@@ -327,9 +327,9 @@ def test_what_a_budget_leaves_out_is_not_read_off_it() -> None:
     asked = CountQuestion(spec, (CENTRED, TRANSITIONS))
     design = make(Request(asked, Central(rho=1.0), Schedule.every(1), budget=8))
     assert design.act.sensitivity.l2 == pytest.approx(math.sqrt(24))
-    book = open_book(design)
-    book.take(Trajectory(np.zeros(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.zeros(4)))
-    release = book.close()
+    aggregate = open_aggregate(design)
+    aggregate.take(Trajectory(np.zeros(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.zeros(4)))
+    release = aggregate.close()
     again = from_bytes(release.to_bytes())
     knowledge = Knowledge.declared(spec, ends=False)
     for one in (release, again):
@@ -416,7 +416,7 @@ def test_histories_are_for_data_sets_and_their_bytes_say_so() -> None:
     assert BudgetedQuestion(counts, 12).to_bytes() != question.to_bytes() and "up to 2 episodes" in question.remarks[0]
     central = make(Request(question, Central(rho=1.0), Schedule.every(1)))
     assert Design.from_bytes(central.to_bytes()).question == question
-    release = replace(open_book(central).close(), came=None)
+    release = replace(open_aggregate(central).close(), came=None)
     assert from_bytes(release.to_bytes()).episodes == 2
     joint = make(Request(CountQuestion(Spec(2, 2, 3)), Joint(1.0, 0.01), Schedule.batches(2, 2), budget=5))
     forged = replace(joint, question=replace(joint.question, episodes=2))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.data.privatizers import open_book, respond
+from confide.data.privatizers import open_aggregate, respond
 from confide.data.statistics.moments import moment_cells, summed_moments
 from confide.data.trajectories import Trajectory
 from confide.data.trajectories.observed import ObservedEpisodes
@@ -34,7 +34,7 @@ def described(x: list[list[float]], psi: list[float], actions: int = 2) -> Descr
     return DescribedFeatures((Category("state", values),), named, terms, np.array(x).T, terms, np.array([psi]))
 
 
-def everybody(states: int, actions: int, horizon: int) -> list[Trajectory]:
+def all_episodes(states: int, actions: int, horizon: int) -> list[Trajectory]:
     """All episodes with rewards of 0 and 1, shorter ones too."""
     found = []
     for steps in range(horizon + 1):
@@ -66,7 +66,7 @@ TABLES = {
 @pytest.mark.parametrize(("horizon", "dynamics"), [(1, STATIONARY), (2, STATIONARY), (2, PER_STEP), (3, STATIONARY)])
 def test_no_two_people_are_further_apart_than_the_price(table: str, horizon: int, dynamics: str) -> None:
     features = described(*TABLES[table])
-    people = everybody(2, 2, horizon)[:: 1 if horizon < 3 else 3]
+    people = all_episodes(2, 2, horizon)[:: 1 if horizon < 3 else 3]
     for changes in ({}, {"reward_weight": 0.5}, {"reward_weight": 4.0}, {"next_weight": 0.1, "clipped_at": 5.0}):
         question = MomentsQuestion.of(features, horizon, dynamics, **changes)
         assert furthest(question, people) <= question.price(FINE).l2
@@ -79,7 +79,7 @@ def test_the_price_of_one_step_is_that_of_the_worst_two_vectors() -> None:
         described([[1.0, 0.0], [math.cos(angle), math.sin(angle)]], [0.0, 0.0]), 1, reward_weight=1.0
     )
     assert question.price().l2 ** 2 == pytest.approx(1.5625, rel=1e-6)
-    assert furthest(question, everybody(2, 2, 1)) ** 2 == pytest.approx(1.5625, rel=1e-6)
+    assert furthest(question, all_episodes(2, 2, 1)) ** 2 == pytest.approx(1.5625, rel=1e-6)
     rng = np.random.default_rng(0)
     for weight in (0.5, 1.0, 2.0, 5.0):
         reached = 0.0
@@ -87,7 +87,7 @@ def test_the_price_of_one_step_is_that_of_the_worst_two_vectors() -> None:
             x = rng.standard_normal((4, 2))
             x /= np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
             question = MomentsQuestion.of(described(x.tolist(), [0.0] * 4), 1, reward_weight=weight)
-            far = furthest(question, everybody(4, 2, 1))
+            far = furthest(question, all_episodes(4, 2, 1))
             assert far <= question.price(FINE).l2
             reached = max(reached, far / question.price().l2)
         assert reached > 0.95
@@ -97,7 +97,7 @@ def test_the_price_of_several_steps_is_nearly_reached() -> None:
     """Everybody in one direction and paid always, or never: vectors are opposite, though Gram matrices then agree."""
     features = described([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
     question = replace(MomentsQuestion.of(features, 3), gram_bound=1.0, vector_bound=1.0, reward_weight=20.0)
-    far = furthest(question, everybody(2, 2, 3)[::2])
+    far = furthest(question, all_episodes(2, 2, 3)[::2])
     assert 0.8 * math.sqrt(5) < far <= question.price(FINE).l2
 
 
@@ -185,9 +185,9 @@ def test_noise_is_as_large_as_is_said_as_really_drawn(trust: str) -> None:
     nobody = Trajectory(np.array([0]), np.zeros(0, dtype=np.int64), np.zeros(0))
     drawn = []
     for _ in range(60):
-        book = open_book(design, SecureNoise())
-        book.take(respond(design, None, nobody, SecureNoise()))
-        drawn.append(MOMENTS.packed(book.close()))
+        aggregate = open_aggregate(design, SecureNoise())
+        aggregate.take(respond(design, None, nobody, SecureNoise()))
+        drawn.append(MOMENTS.packed(aggregate.close()))
     values = np.concatenate(drawn)
     stated = float(MOMENTS.noise(design.question, design.law(np.array(1)))[..., 1])
     spread = math.sqrt(2 / len(values)) * 6.2  # a normal law leaves 6.2 deviations with probability below FALSE_ALARM
@@ -198,9 +198,9 @@ def test_noise_is_as_large_as_is_said_as_really_drawn(trust: str) -> None:
 
 def test_releases_have_bytes() -> None:
     design = designed("joint", releases=2)
-    book = open_book(design, SecureNoise())
-    book.take(Trajectory(np.array([0, 1, 0]), np.array([0, 1]), np.array([1.0, 0.0])))
-    release = book.close()
+    aggregate = open_aggregate(design, SecureNoise())
+    aggregate.take(Trajectory(np.array([0, 1, 0]), np.array([0, 1]), np.array([1.0, 0.0])))
+    release = aggregate.close()
     again = MOMENTS.read_release(release.to_bytes(), design)
     assert np.array_equal(again.gram, release.gram) and np.array_equal(again.vector, release.vector)
     assert again.noise == release.noise and again.radius == release.radius

@@ -22,7 +22,7 @@ from confide.privacy import Local, Schedule
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import DROPPED
-from confide.protocol.releases import Report, Submission, Sum, open_book
+from confide.protocol.releases import Report, Submission, Sum, open_aggregate
 from confide.protocol.releases.report import HEADER, clamped, limits
 from tests.protocol.making import design
 
@@ -200,9 +200,9 @@ def test_a_device_clamps_its_report_at_the_limits(mechanism: str) -> None:
     low, high = limits(by)
     sent = respond(by, None, PERSON, Flood(0), simulated=True)
     assert np.array_equal(sent.cells, np.where(np.arange(len(low)) % 2, high, low))
-    book = open_book(by)
-    book.take(sent.to_bytes(by))
-    assert book.users == 1
+    aggregate = open_aggregate(by)
+    aggregate.take(sent.to_bytes(by))
+    assert aggregate.users == 1
     inside = (low + high) // 2
     assert np.array_equal(clamped(by, inside), inside)
 
@@ -250,28 +250,28 @@ def hostile(mechanism: str) -> list[bytes | Report]:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_hostile_report_is_refused_and_changes_nothing(mechanism: str) -> None:
     by = made(mechanism)
-    book = open_book(by)
-    book.take(one_report(by))
-    before = book.to_bytes()
+    aggregate = open_aggregate(by)
+    aggregate.take(one_report(by))
+    before = aggregate.to_bytes()
     for message in hostile(mechanism):
         with pytest.raises((FormatError, InvalidInput)):
-            book.take(message)
+            aggregate.take(message)
     for message in (None, 7, "text", PERSON):
         with pytest.raises(FormatError):
-            book.take(message)
-    assert book.to_bytes() == before and book.users == 1
+            aggregate.take(message)
+    assert aggregate.to_bytes() == before and aggregate.users == 1
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_report_of_another_design_is_refused(mechanism: str) -> None:
     """However alike: of another mechanism, or of the same one with less noise."""
     by = made(mechanism)
-    book = open_book(by)
-    before = book.to_bytes()
+    aggregate = open_aggregate(by)
+    before = aggregate.to_bytes()
     for other in (made(mechanism, 2.5), *(made(name) for name in MECHANISMS if name != mechanism)):
         for message in (one_report(other), one_report(other).to_bytes(other)):
             with pytest.raises(ConfideError, match="another design"):
-                book.take(message)
+                aggregate.take(message)
         with pytest.raises(InvalidInput, match="another design"):
-            book.take_sum(Sum.empty(other))
-    assert book.to_bytes() == before and book.users == 0
+            aggregate.take_sum(Sum.empty(other))
+    assert aggregate.to_bytes() == before and aggregate.users == 0

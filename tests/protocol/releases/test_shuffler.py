@@ -19,9 +19,9 @@ from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.bits import BitQuestion
 from confide.protocol.kinds.counts import DROPPED
-from confide.protocol.releases import Report, Sum, open_book
+from confide.protocol.releases import Report, Sum, open_aggregate
 from confide.protocol.releases.shuffler import (
-    ShuffleBook,
+    ShuffleAggregate,
     ShuffledReports,
     ShuffledSums,
     Shuffler,
@@ -58,31 +58,31 @@ def sent(
     return Submission(first, report) if name is None else Submission(first, report, name)
 
 
-def shuffled(people: int = 3) -> ShuffleBook:
-    return ShuffleBook(made(people))
+def shuffled(people: int = 3) -> ShuffleAggregate:
+    return ShuffleAggregate(made(people))
 
 
-def to(book: ShuffleBook, **words: Any) -> Submission:
-    return sent(by=book.design, **words)
+def to(aggregate: ShuffleAggregate, **words: Any) -> Submission:
+    return sent(by=aggregate.design, **words)
 
 
-def held(book: ShuffleBook) -> list[int]:
+def held(aggregate: ShuffleAggregate) -> list[int]:
     """How many reports each level holds of its open batch."""
-    return [book.shuffler.held(batch) for batch in book.open]
+    return [aggregate.shuffler.held(batch) for batch in aggregate.open]
 
 
 def test_a_full_batch_is_given_out_as_sums_and_nothing_is_held_after() -> None:
-    book = shuffled()
-    book.take((to(book),))
-    book.take((to(book),))
-    assert held(book) == [2] and book.cover == ()
-    book.take((to(book, ones=BITS),))
-    (sums,) = book.cover
+    aggregate = shuffled()
+    aggregate.take((to(aggregate),))
+    aggregate.take((to(aggregate),))
+    assert held(aggregate) == [2] and aggregate.cover == ()
+    aggregate.take((to(aggregate, ones=BITS),))
+    (sums,) = aggregate.cover
     assert isinstance(sums, ShuffledSums)
     np.testing.assert_array_equal(sums.total.cells, [2 * ONES + BITS])
     assert (sums.total.people.tolist(), sums.first, sums.last) == ([3], 0, 1)
     assert read_sums(DESIGN, (sums,)).guarantee == DESIGN.guarantee
-    assert held(book) == [0] and not book.shuffler._sums and not book._ids
+    assert held(aggregate) == [0] and not aggregate.shuffler._sums and not aggregate._ids
 
 
 def test_a_short_batch_is_held_and_a_forgotten_one_is_overwritten() -> None:
@@ -100,7 +100,7 @@ def test_a_short_batch_is_held_and_a_forgotten_one_is_overwritten() -> None:
 
 
 def test_bytes_and_reports_add_up_to_the_same_sum() -> None:
-    one, other, batch = Shuffler(DESIGN), ShuffleBook(DESIGN), ShuffledBatch(0, 0)
+    one, other, batch = Shuffler(DESIGN), ShuffleAggregate(DESIGN), ShuffledBatch(0, 0)
     for ones in (ONES, BITS, 0 * ONES):
         one.take(batch, sent(ones=ones).report.to_bytes(DESIGN))
         other.take((sent(ones=ones),))
@@ -109,42 +109,42 @@ def test_bytes_and_reports_add_up_to_the_same_sum() -> None:
 
 
 def test_a_report_is_counted_once_even_after_its_batch() -> None:
-    book = shuffled(2)
-    first = to(book, name=b"a" * 16)
-    book.take((first,))
+    aggregate = shuffled(2)
+    first = to(aggregate, name=b"a" * 16)
+    aggregate.take((first,))
     with refused("report-twice"):
-        book.take((first,))
-    assert held(book) == [1]
-    book.take((to(book),))
-    assert len(book.cover) == 1
+        aggregate.take((first,))
+    assert held(aggregate) == [1]
+    aggregate.take((to(aggregate),))
+    assert len(aggregate.cover) == 1
     with refused("report-of-other-batch"):
-        book.take((first,))
-    assert held(book) == [0]
+        aggregate.take((first,))
+    assert held(aggregate) == [0]
 
 
 @pytest.mark.parametrize("wrong", [ONES * 0 - 1, BITS + 1, ONES + (1 << 52)])
 def test_no_report_has_more_bits_than_there_are(wrong: np.ndarray) -> None:
-    book = shuffled()
+    aggregate = shuffled()
     with refused("report-dishonest"):
-        book.take((to(book, ones=wrong),))
-    assert held(book) == [0] and not book.shuffler._sums
+        aggregate.take((to(aggregate, ones=wrong),))
+    assert held(aggregate) == [0] and not aggregate.shuffler._sums
 
 
 def test_reports_of_another_kind_are_refused() -> None:
-    book, other = shuffled(), made(reward_bits=2)
-    strange = replace(to(book).report, question=other.question.digest)
+    aggregate, other = shuffled(), made(reward_bits=2)
+    strange = replace(to(aggregate).report, question=other.question.digest)
     for submission, reason in (
         (sent(by=other), "report-of-other-design"),
-        (to(book, ones=np.zeros(3, dtype=np.int64)), "report-length"),
-        (to(book, level=1), "reports-not-one-each"),
-        (to(book, ones=ONES / 2), "report-length"),
-        (Submission(0, replace(to(book).report, row=1)), "report-level-or-row"),
+        (to(aggregate, ones=np.zeros(3, dtype=np.int64)), "report-length"),
+        (to(aggregate, level=1), "reports-not-one-each"),
+        (to(aggregate, ones=ONES / 2), "report-length"),
+        (Submission(0, replace(to(aggregate).report, row=1)), "report-level-or-row"),
         (Submission(0, strange), "report-of-other-question"),
-        (to(book, first=1), "report-of-other-batch"),
+        (to(aggregate, first=1), "report-of-other-batch"),
     ):
         with refused(reason):
-            book.take((submission,))
-    assert held(book) == [0] and not book.shuffler._sums
+            aggregate.take((submission,))
+    assert held(aggregate) == [0] and not aggregate.shuffler._sums
 
 
 def test_a_shuffler_needs_a_design_that_mixes() -> None:
@@ -154,16 +154,16 @@ def test_a_shuffler_needs_a_design_that_mixes() -> None:
 
 
 def test_sums_are_taken_like_the_reports_in_them() -> None:
-    book = shuffled()
+    aggregate = shuffled()
     several = Sum(DESIGN.digest, np.array([2 * ONES]), np.array([2]))
-    book.take((to(book),))
-    book.take_sum(several)
-    assert book.users == 3
-    book.take_sum(several)
+    aggregate.take((to(aggregate),))
+    aggregate.take_sum(several)
+    assert aggregate.users == 3
+    aggregate.take_sum(several)
     for bad in (several, replace(several, level=1), Sum(made(4).digest, several.cells, several.people)):
         with pytest.raises(InvalidInput):
-            book.take_sum(bad)
-    assert held(book) == [2]
+            aggregate.take_sum(bad)
+    assert held(aggregate) == [2]
 
 
 def test_sums_and_shuffled_reports_are_different_types_with_different_promises() -> None:
@@ -277,20 +277,20 @@ def test_sums_with_gaps_are_refused() -> None:
 @pytest.mark.parametrize("model", [STATIONARY, PER_STEP])
 def test_sampled_steps_are_summed_row_by_row(model: str) -> None:
     by = made(40, CountQuestion(Spec(2, 2, 3, model)), "shuffled-step")
-    book, rows = ShuffleBook(by), by.question.rows
+    aggregate, rows = ShuffleAggregate(by), by.question.rows
     message = np.eye(by.question.width, dtype=np.int64)[4]
     for person in range(40):
         report = Report(by.digest, by.question.digest, message, 0 if person % 2 else rows - 1)
-        book.take((Submission(0, report),))
-    (sums,) = book.cover
+        aggregate.take((Submission(0, report),))
+    (sums,) = aggregate.cover
     assert sums.total.cells.shape == (rows, by.question.width)
     assert sums.total.cells[:, 4].sum() == 40
     assert read_sums(by, (sums,)).users == 40
     with refused("report-dishonest"):
-        book.take((Submission(1, Report(by.digest, by.question.digest, 2 * message, 0)),))
+        aggregate.take((Submission(1, Report(by.digest, by.question.digest, 2 * message, 0)),))
 
 
-# All shufflers of a design in one book.
+# All shufflers of a design in one aggregate.
 
 
 def tree_message(batch: int, by: Design) -> tuple[Submission, ...]:
@@ -299,8 +299,8 @@ def tree_message(batch: int, by: Design) -> tuple[Submission, ...]:
 
 
 def test_a_person_is_taken_whole_or_not_at_all() -> None:
-    book = open_book(tree())
-    assert isinstance(book, ShuffleBook)
+    aggregate = open_aggregate(tree())
+    assert isinstance(aggregate, ShuffleAggregate)
     good, (first, second, *rest) = tree_message(0, tree()), tree_message(0, tree())
     hostile = replace(second, report=replace(second.report, cells=ONES + (1 << 52)))
     for bad in (
@@ -310,33 +310,33 @@ def test_a_person_is_taken_whole_or_not_at_all() -> None:
         (first, replace(second, report=replace(second.report, level=9))),
     ):
         with pytest.raises((InvalidInput, PrivacyError)):
-            book.take(bad)
-    assert held(book) == [0] * len(tree().devices)
-    book.take(good)
-    assert held(book) == [1] * len(tree().devices)
+            aggregate.take(bad)
+    assert held(aggregate) == [0] * len(tree().devices)
+    aggregate.take(good)
+    assert held(aggregate) == [1] * len(tree().devices)
     with pytest.raises(PrivacyError, match="counted once"):
-        book.take(good)
-    assert held(book) == [1] * len(tree().devices)
+        aggregate.take(good)
+    assert held(aggregate) == [1] * len(tree().devices)
 
 
 def test_a_book_of_full_batches_goes_on_after_a_restart() -> None:
-    book = open_book(DESIGN)
-    assert isinstance(book, ShuffleBook)
+    aggregate = open_aggregate(DESIGN)
+    assert isinstance(aggregate, ShuffleAggregate)
     for batch in (0, 0, 0, 1, 1, 1, 2):
-        book.take((sent(batch),))
-    again = ShuffleBook.from_bytes(book.to_bytes(), DESIGN)
-    assert again.users == book.users == 6 and again.to_bytes() == book.to_bytes()
+        aggregate.take((sent(batch),))
+    again = ShuffleAggregate.from_bytes(aggregate.to_bytes(), DESIGN)
+    assert again.users == aggregate.users == 6 and again.to_bytes() == aggregate.to_bytes()
     assert again.open[0].first == 2 and held(again) == [0]  # devices of the open batch send again
     for _ in range(3):
         again.take((sent(2),))
     assert again.users == 9
-    assert ShuffleBook.from_bytes(open_book(DESIGN).to_bytes(), DESIGN).users == 0
+    assert ShuffleAggregate.from_bytes(open_aggregate(DESIGN).to_bytes(), DESIGN).users == 0
 
 
 def test_bytes_that_are_no_book_of_sums_are_refused() -> None:
     total = Sum(DESIGN.digest, np.array([3 * ONES]), np.array([3])).to_bytes()
-    book = ["confide.shuffled/1", [[0, 1, total]]]
-    assert ShuffleBook.from_bytes(msgpack.packb(book), DESIGN).users == 3
+    aggregate = ["confide.shuffled/1", [[0, 1, total]]]
+    assert ShuffleAggregate.from_bytes(msgpack.packb(aggregate), DESIGN).users == 3
     for rows in (
         [[0, 2, total]],
         [[1, 2, total]],
@@ -350,14 +350,14 @@ def test_bytes_that_are_no_book_of_sums_are_refused() -> None:
         7,
     ):
         with refused("sums-unreadable"):
-            ShuffleBook.from_bytes(msgpack.packb([book[0], rows]), DESIGN)
+            ShuffleAggregate.from_bytes(msgpack.packb([aggregate[0], rows]), DESIGN)
     for data in (
         b"",
-        msgpack.packb(["confide.shuffled/9", book[1]]),
-        msgpack.packb(book)[:-1],
-        msgpack.packb(book) + b"x",
+        msgpack.packb(["confide.shuffled/9", aggregate[1]]),
+        msgpack.packb(aggregate)[:-1],
+        msgpack.packb(aggregate) + b"x",
     ):
         with pytest.raises(FormatError):
-            ShuffleBook.from_bytes(data, DESIGN)
+            ShuffleAggregate.from_bytes(data, DESIGN)
     with pytest.raises(FormatError, match="another design"):
-        ShuffleBook.from_bytes(msgpack.packb(book), made(4))
+        ShuffleAggregate.from_bytes(msgpack.packb(aggregate), made(4))

@@ -19,7 +19,7 @@ from confide.service.collector.learning import RoundLearner
 from confide.service.contract import Contract, keys
 from confide.service.contract.files import write_whole
 from confide.service.contract.folder import Folder
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 from confide.service.device import Transport
 from confide.service.http.connections import protocol
 from tests.service.contract.example import PRIVATE, contract

@@ -20,7 +20,7 @@ from confide.service.collector.closing import Publisher, RoundCloser
 from confide.service.collector.founding import make_service
 from confide.service.collector.sources import IntermediaryClient
 from confide.service.collector.store import CollectorStore, Group
-from confide.service.contract import Contract, Letter
+from confide.service.contract import Contract, Upload
 from confide.service.contract.heads import Head
 from tests.service.collector.services import Lessons, Service, folder_of, running
 from tests.service.contract.example import contract, design, letter
@@ -137,7 +137,7 @@ class Pairs:
             cells = np.eye(family.width, dtype=np.int64)[len(bodies) % family.width]
             report = Report(self.contract.design.digest, family.digest, cells, int(row)).to_bytes(self.contract.design)
             identity = (number * PEOPLE + len(bodies)).to_bytes(16)
-            bodies.append(Letter(identity, self.contract.digest, number, report).to_bytes())
+            bodies.append(Upload(identity, self.contract.digest, number, report).to_bytes())
         self.store.count([self.intake.read(body, number) for body in bodies])
         self.closer.step()
         assert self.head().round == number + 1

@@ -25,7 +25,7 @@ from confide.service.collector.founding import make_service
 from confide.service.collector.learning import RoundLearner
 from confide.service.contract.encoding import to_base64
 from confide.service.contract.heads import Head
-from confide.service.contract.letters import Letter
+from confide.service.contract.uploads import Upload
 from confide.service.device import Device, following
 from confide.service.device.messages import message
 from confide.service.device.store import MemoryStore
@@ -121,7 +121,7 @@ def test_a_device_draws_its_pair_by_the_law_of_its_round(tmp_path: Path) -> None
     opened = {"token": "00" * 16, "round": 1, "question": to_base64(law)}
     walk = Trajectory(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(2))
     for _ in range(8):
-        letter = Letter.from_bytes(message(contract, opened, walk, None))
+        letter = Upload.from_bytes(message(contract, opened, walk, None))
         assert Report.from_bytes(letter.report, contract.design).row == 7
 
 

@@ -30,7 +30,7 @@ def test_the_judge_sees_what_is_lost_and_what_is_double(tmp_path: Path, monkeypa
     from confide.protocol.releases.sums import Pile
     from confide.service.collector import closing
     from confide.service.collector.store import Arrival, CollectorStore
-    from confide.service.contract import Letter
+    from confide.service.contract import Upload
 
     from .services import Lessons, folder_of
 
@@ -41,7 +41,7 @@ def test_the_judge_sees_what_is_lost_and_what_is_double(tmp_path: Path, monkeypa
     store.prepare()
     closing.RoundCloser(store, closing.Publisher(store, folder), folder.key(made), lambda seconds: None).step()
     crowd, pile = Crowd(made, "http://127.0.0.1:1"), Pile(made.design)
-    letters = [Letter.from_bytes(crowd.body(bucket)) for bucket in (1, 2, 4)]
+    letters = [Upload.from_bytes(crowd.body(bucket)) for bucket in (1, 2, 4)]
     arrivals = [Arrival(letter.id, pile.check(letter.report)) for letter in letters]
     store.count([*arrivals, Arrival(bytes(16), arrivals[1].report)])
     store.close()

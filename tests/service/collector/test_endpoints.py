@@ -21,7 +21,7 @@ from confide.mdp import Policy
 from confide.protocol.releases import release_bytes
 from confide.service.collector.app import routes
 from confide.service.contract import SignedHead
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 from confide.service.http.problems import STATUSES
 from tests.service.contract.example import contract, design, letter
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from confide.service.collector.store import CollectorStore
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 from confide.service.http import databases
 from tests.service.contract.example import letter
 from tools.postgres import new_database

@@ -249,7 +249,7 @@ def live(tmp_path: Path):
 @pytest.mark.service
 def test_killed_restarted_ended_and_restored(live: tuple[Folder, Process], tmp_path: Path) -> None:
     """kill -9 loses nothing; SIGTERM ends it soon; a second one is refused; an older copy refuses to start."""
-    from confide.service.contract.letters import MEDIA_TYPE
+    from confide.service.contract.uploads import MEDIA_TYPE
     from confide.service.device import Transport
 
     folder, process = live

@@ -26,7 +26,7 @@ from confide.protocol.releases import Report, Sum
 from confide.protocol.releases.release import read_release, release_of
 from confide.service.collector.founding import make_service
 from confide.service.collector.learning import RoundLearner
-from confide.service.contract import Contract, Letter, SignedHead
+from confide.service.contract import Contract, SignedHead, Upload
 from confide.service.contract.folder import Folder
 from confide.service.dashboard.story import story_of
 from confide.service.device import Device, MemoryStore, Notice
@@ -68,7 +68,7 @@ def letter(contract: Contract, asked: bytes, followed: int = 1, seed: int = 0) -
     """One person's, about a question."""
     (walk,) = walks(1, seed)
     report: Report = respond(contract.design, question_of(contract, asked), walk, LightNoise())
-    return Letter(os.urandom(16), contract.digest, followed, report.to_bytes(contract.design)).to_bytes()
+    return Upload(os.urandom(16), contract.digest, followed, report.to_bytes(contract.design)).to_bytes()
 
 
 @pytest.mark.service
@@ -131,7 +131,7 @@ def test_people_teach_a_service_about_a_mixture(tmp_path: Path) -> None:
         # Who followed the first round was asked its question; whoever names the wrong one is refused, and changes nothing.
         people = service.collector.store.tally().people
         for body in (letter(contract, now, 1), letter(contract, asked, 2)):
-            status, _, problem = service.raw("POST", "/v1/reports", body, Content_Type="application/vnd.confide.letter")
+            status, _, problem = service.raw("POST", "/v1/reports", body, Content_Type="application/vnd.confide.report")
             assert status == 422 and "another statistic" in json.loads(problem)["detail"]
         assert service.collector.store.tally().people == people
         assert service.send(letter(contract, asked, 1)) == 201 and service.send(letter(contract, now, 2)) == 201
@@ -192,7 +192,7 @@ def test_a_device_answers_the_signed_question_and_refuses_one_out_of_range(tmp_p
     service = Asking(contract, private)
     _, fake = service.device(asked)
     (sent,) = fake.sent
-    report = Report.from_bytes(Letter.from_bytes(sent).report, contract.design)
+    report = Report.from_bytes(Upload.from_bytes(sent).report, contract.design)
     assert report.question == question_of(contract, asked).digest and not service.told
 
     question = question_of(contract, asked)

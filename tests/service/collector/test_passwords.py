@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 from tests.service.contract.example import letter
 from tools.postgres import new_database
 

@@ -10,7 +10,7 @@ import pytest
 
 from confide.errors import FormatError
 from confide.service.collector.store import COUNTED, FORGED, REPEATED
-from confide.service.contract import Contract, Letter, weaker
+from confide.service.contract import Contract, Upload, weaker
 from confide.service.contract.blind_rsa import PrivateKey
 from confide.service.contract.tokens import TokenIssuer
 from confide.service.device import Device, MemoryStore
@@ -23,8 +23,8 @@ from tests.service.issuer.issuers import ISSUER, SECRETS, issuing, named, token_
 
 def with_token(made: Contract, token: bytes, bucket: int = 0) -> bytes:
     """A letter about a bucket with this token, as a device sends it."""
-    plain = Letter.from_bytes(letter(made, 0, bucket))
-    return Letter(token[:16], plain.contract, plain.round, plain.report).to_bytes() + token
+    plain = Upload.from_bytes(letter(made, 0, bucket))
+    return Upload(token[:16], plain.contract, plain.round, plain.report).to_bytes() + token
 
 
 def test_without_a_token_nothing_is_counted(tmp_path: Path) -> None:

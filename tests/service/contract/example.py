@@ -9,7 +9,7 @@ from confide.mdp import Spec
 from confide.privacy import Guarantee, Local, Schedule
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
-from confide.service.contract import Contract, Letter, keys
+from confide.service.contract import Contract, Upload, keys
 
 SPEC = Spec(3, 2, 4)
 PRIVATE = bytes(range(32))
@@ -47,4 +47,4 @@ def letter(made: Contract, number: int, bucket: int = 0, followed: int = 1) -> b
     cells = np.zeros(made.design.question.width, dtype=np.int64)
     cells[bucket] = 1
     report = Report(made.design.digest, made.design.question.digest, cells).to_bytes(made.design)
-    return Letter(number.to_bytes(16, "little"), made.digest, followed, report).to_bytes()
+    return Upload(number.to_bytes(16, "little"), made.digest, followed, report).to_bytes()

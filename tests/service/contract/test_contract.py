@@ -10,8 +10,8 @@ import pytest
 from confide.errors import FormatError
 from confide.mdp import Spec
 from confide.privacy import Local
-from confide.service.contract import Contract, Head, Letter, SignedHead, keys, weaker
-from confide.service.contract.letters import letter_length
+from confide.service.contract import Contract, Head, SignedHead, Upload, keys, weaker
+from confide.service.contract.uploads import upload_length
 
 from .example import PRIVATE, changed, contract, design, letter
 
@@ -121,14 +121,14 @@ GOLDEN_HEAD = hashlib.sha256(
 def test_letters_have_a_fixed_start_and_a_most() -> None:
     made = contract()
     body = letter(made, 5, bucket=2, followed=3)
-    read = Letter.from_bytes(body)
+    read = Upload.from_bytes(body)
     assert (read.id, read.contract, read.round) == ((5).to_bytes(16, "little"), made.digest, 3)
-    assert len(body) == letter_length(made.design) == 56 + 42 + 4
+    assert len(body) == upload_length(made.design) == 56 + 42 + 4
     for bad in (b"", body[:55], b"x" + body[1:]):
         with pytest.raises(FormatError):
-            Letter.from_bytes(bad)
+            Upload.from_bytes(bad)
     bits = design(mechanism="unary", spec=Spec(50, 5, 4))
-    assert letter_length(bits) == 56 + 42 + -(-(2 * 50 * 5 * 50 + 1) // 8)
+    assert upload_length(bits) == 56 + 42 + -(-(2 * 50 * 5 * 50 + 1) // 8)
 
 
 def test_keys_are_files_for_their_owner_only(tmp_path) -> None:

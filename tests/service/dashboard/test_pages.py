@@ -17,7 +17,7 @@ import pytest
 from confide.errors import InvalidInput
 from confide.lab.staging.processes import Process
 from confide.mdp import Spec
-from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.contract.uploads import MEDIA_TYPE
 from confide.service.dashboard import device_folder
 from confide.service.dashboard import routes as dashboard
 from confide.service.dashboard.pages import STATIC, check_game

@@ -21,7 +21,7 @@ from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.outlook import people_needed, typical_error
-from confide.protocol.releases import open_book, release_bytes
+from confide.protocol.releases import open_aggregate, release_bytes
 from confide.protocol.trusts.mixing import Mixing
 from confide.service.contract import Head, SignedHead
 from confide.service.dashboard.story import MOST_ROUNDS, outlook, promise_in_words, shown_rounds, standing, story_of
@@ -60,14 +60,14 @@ def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]
     """What is said of the last of some rounds, many times."""
     results = []
     for seed in range(MANY):
-        luck, book, before, release = np.random.default_rng(seed), open_book(made), None, None
+        luck, aggregate, before, release = np.random.default_rng(seed), open_aggregate(made), None, None
         for people in rounds:
             before = release
             exact = totals(made, people, luck)
             many = exact.sum(axis=1).astype(np.int64) if made.question.rows > 1 else np.array([people])
             for part in drawn(made, exact, many, luck):
-                book.take_sum(part)
-            release = book.close()
+                aggregate.take_sum(part)
+            release = aggregate.close()
         assert release is not None
         judgement = worth(made, release, before)
         assert judgement is not None
@@ -124,10 +124,10 @@ def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_miss
         totals = np.zeros((1, made.question.width))
         for part, where in made.question.counts.slices.items():
             totals[0, where.start] = exact[part]
-        book = privatizers.open_book(made, ReplayableNoise(seed), simulated=True)
+        aggregate = privatizers.open_aggregate(made, ReplayableNoise(seed), simulated=True)
         for part in drawn(made, totals, np.array([many]), luck):
-            book.take_sum(part)
-        judgement = worth(made, book.close(), None)
+            aggregate.take_sum(part)
+        judgement = worth(made, aggregate.close(), None)
         assert judgement is not None and not judgement.whole
         missed += not judgement.low <= spec.horizon * PAID <= judgement.high
         widths.append((counted * PAID - judgement.low, judgement.high - counted * PAID - (spec.horizon - counted)))
@@ -139,23 +139,23 @@ def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_miss
 
 def test_what_a_question_does_not_tell_is_not_said() -> None:
     made = design(Local(4.0), people=300)
-    book = open_book(made)
+    aggregate = open_aggregate(made)
     luck = np.random.default_rng(0)
     for part in drawn(made, totals(made, 100, luck), np.array([100]), luck):
-        book.take_sum(part)
-    release = book.close()
+        aggregate.take_sum(part)
+    release = aggregate.close()
     assert worth(made, release, None) is not None
     assert worth(made, release, release) is None  # nobody in between
     pairs = design(Local(4.0), people=300, mechanism="asked-k-ary")
-    book = open_book(pairs)
+    aggregate = open_aggregate(pairs)
     for part in drawn(
         pairs,
         np.eye(pairs.question.width)[np.full(pairs.question.rows, -1)] * 50,
         np.full(pairs.question.rows, 50),
         luck,
     ):
-        book.take_sum(part)
-    assert worth(pairs, book.close(), None) is None  # people come back, and nobody says how often
+        aggregate.take_sum(part)
+    assert worth(pairs, aggregate.close(), None) is None  # people come back, and nobody says how often
 
 
 def test_the_outlook_says_when_the_average_count_stands_out() -> None:
@@ -190,12 +190,12 @@ def test_the_promise_in_words() -> None:
 
 def test_a_story_of_closed_rounds(tmp_path) -> None:
     made = contract(design(Local(4.0), people=300, rounds=3))
-    book, luck = open_book(made.design), np.random.default_rng(1)
+    aggregate, luck = open_aggregate(made.design), np.random.default_rng(1)
     kept = {}
     for number in (1, 2):
         for part in drawn(made.design, totals(made.design, 100, luck), np.array([100]), luck):
-            book.take_sum(part)
-        kept[number] = release_bytes.to_bytes(book.close())
+            aggregate.take_sum(part)
+        kept[number] = release_bytes.to_bytes(aggregate.close())
     head = SignedHead.signed(Head(made.digest.hex(), 3, "0" * 64, "1" * 64, "2" * 64, 200, False), PRIVATE)
     document = json.loads(json.dumps(story_of(made, head, kept.get)))
     assert [(row["round"], row["people"], row["bytes"]) for row in document["rounds"]] == [

@@ -12,7 +12,7 @@ import pytest
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Joint, Local
 from confide.protocol.releases import Report
-from confide.service.contract import Letter
+from confide.service.contract import Upload
 from confide.service.device import Device, FileStore, MemoryStore, Notice
 from confide.service.device.sending import patience
 from tests.refusals import refused
@@ -61,7 +61,7 @@ def test_the_five_calls(fake: Fake) -> None:
     device = join(fake, notices=notices, pin=fake.contract.pin)
     assert play(device) == [1, 1, 1, 1]
     (body,) = fake.sent
-    letter = Letter.from_bytes(body)
+    letter = Upload.from_bytes(body)
     assert letter.contract == fake.contract.digest and letter.round == 1
     assert Report.from_bytes(letter.report, fake.contract.design).cells.sum() == 1
     assert not notices
@@ -446,7 +446,7 @@ def check_same_bytes(kind: type[Device], fake: Fake) -> None:
             if letter is not None:
                 from confide.service.contract.encoding import from_base64
 
-                letter["token"] = Letter.from_bytes(from_base64(letter["body"])).id.hex()
+                letter["token"] = Upload.from_bytes(from_base64(letter["body"])).id.hex()
         device.flush()
     assert len(fake.sent) == 13 and len(set(fake.sent)) == 1
 

@@ -23,8 +23,8 @@ from confide.protocol.releases.report import report_length
 from confide.protocol.trusts.mixing import Mixing
 from confide.service.contract import Contract, Ticket
 from confide.service.contract.encoding import to_base64
-from confide.service.contract.letters import HEADER, letter_length
 from confide.service.contract.tickets import FORM
+from confide.service.contract.uploads import HEADER, upload_length
 from confide.service.device.messages import message
 from tests.lab.audit.test_sweep import ROWS, case
 from tests.service.contract.example import contract
@@ -52,7 +52,7 @@ def sent(made: Contract, lived: Trajectory) -> bytes:
 def expected(made: Contract) -> int:
     """The length that follows from the contract alone, by which bodies are bounded before they are read."""
     if made.design.trust == "local":
-        return letter_length(made.design)
+        return upload_length(made.design)
     joint = made.design.trust == "joint"
     return FORM.size + (handed_length(made.design.question) if joint else report_length(made.design))
 

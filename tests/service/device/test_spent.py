@@ -9,7 +9,7 @@ import pytest
 from confide.privacy import Local
 from confide.service.contract import keys, weaker
 from confide.service.contract.encoding import from_base64
-from confide.service.contract.letters import Letter
+from confide.service.contract.uploads import Upload
 from confide.service.device import Device, FileStore, MemoryStore
 from tests.service.contract.example import PRIVATE, contract, design
 from tests.service.intermediary.offices import contract_of, joint_design
@@ -82,7 +82,7 @@ def test_a_successor_that_promises_less_is_not_joined(
 
 
 def reports(fake: Fake) -> list[bytes]:
-    return [Letter.from_bytes(body).id for body in fake.sent]
+    return [Upload.from_bytes(body).id for body in fake.sent]
 
 
 def test_only_the_episode_that_spent_the_report_draws_it() -> None:

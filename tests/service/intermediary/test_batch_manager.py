@@ -351,16 +351,16 @@ def test_noise_that_was_not_committed_is_drawn_anew(
 
 
 def test_the_sum_of_a_batch_is_that_of_its_episodes(tmp_path: Path, joint: Contract) -> None:
-    """What a curator holds in memory is what the book would count: in the batch of the ticket, and in no other."""
-    from confide.data.privatizers.curator import CuratorBook
+    """What a curator holds in memory is what the aggregate would count: in the batch of the ticket, and in no other."""
+    from confide.data.privatizers.curator import CuratorAggregate
 
     office = office_of(tmp_path, joint, SetClock())
     issued = tickets(office, 10)
-    book = CuratorBook(joint.design)
+    aggregate = CuratorAggregate(joint.design)
     for number in (6, 8):
         hand_over(office, issued[number], episode(number))
-        book.take(episode(number))
-    assert list(office.open_batches._sums) == [2] and np.array_equal(office.open_batches._sums[2], book._open)
+        aggregate.take(episode(number))
+    assert list(office.open_batches._sums) == [2] and np.array_equal(office.open_batches._sums[2], aggregate._open)
 
 
 def test_499_of_500_people(tmp_path: Path) -> None:

@@ -363,12 +363,12 @@ def test_a_collector_that_is_behind_ends(line: Line, tmp_path: Path) -> None:
 
 
 def test_readiness_ends_with_silence(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "not answered yet" in line.client.trouble
+    assert "not responded yet" in line.client.trouble
     line.look()
     assert line.client.trouble == ""
     now = sources.time.monotonic()
     monkeypatch.setattr(sources.time, "monotonic", lambda: now + sources.SILENCE + 1)
-    assert "does not answer" in line.client.trouble
+    assert "does not respond" in line.client.trouble
 
 
 def test_the_collector_goes_to_whoever_has_the_lease(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:

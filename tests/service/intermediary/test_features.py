@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide.data.privatizers import open_book
+from confide.data.privatizers import open_aggregate
 from confide.data.statistics.moments import moment_cells
 from confide.data.trajectories.observed import handed
 from confide.errors import FormatError
@@ -72,12 +72,12 @@ def test_a_curator_adds_up_what_it_was_handed(name: str) -> None:
     rng = np.random.default_rng(7)
     people = [lived(question, rng, question.horizon) for _ in range(6)]
     batches = EpisodeBatches(design, ReplayableNoise(1), simulated=True)
-    book = open_book(design, ReplayableNoise(1), simulated=True)
+    aggregate = open_aggregate(design, ReplayableNoise(1), simulated=True)
     for person in people:
         batches.take(1, handed(person, question))
-        book.take(person)
+        aggregate.take(person)
     closed = batches.close(1, len(people), b"")
-    release, other = read_release(design, closed.body), book.close()
+    release, other = read_release(design, closed.body), aggregate.close()
     assert np.array_equal(release.gram, other.gram) and np.array_equal(release.vector, other.vector)
     exact = sum(moment_cells(question, person, design.mechanism.grid) for person in people) * design.mechanism.grid
     away = question.pack(release.gram, release.vector) - exact

@@ -59,7 +59,7 @@ export function drawWorth(box, rounds, horizon, users, label) {
   const top = Math.min(horizon, most * 1.08 || 1);
   const last = rounds.at(-1).worth;
   const { svg, x, y } = frame(box, {
-    title: "What a visit is worth",
+    title: "The return of a visit",
     description: `In round ${rounds.at(-1).round}: ${last.whole ? `${last.value.toFixed(2)}, ` : ""}between ${last.low.toFixed(2)} and ${last.high.toFixed(2)}.`,
     across: [0, users], down: [0, top], xLabel: "people so far", yLabel: label,
   });
@@ -96,7 +96,7 @@ export function drawErrors(box, { people, error, needed }, now) {
   if (needed && needed <= people.at(-1)) {
     const left = x(needed) > (x(0) + x(people.at(-1))) / 2;
     svg.append(node("line", { class: "mark", x1: x(needed), x2: x(needed), y1: y(high), y2: y(low) }));
-    svg.append(node("text", { class: "mark-text", x: x(needed) + (left ? -8 : 8), y: y(high) + 10, "text-anchor": left ? "end" : "start" }, `worth using from ${short(needed)}`));
+    svg.append(node("text", { class: "mark-text", x: x(needed) + (left ? -8 : 8), y: y(high) + 10, "text-anchor": left ? "end" : "start" }, `usable from ${short(needed)}`));
   }
   if (done.length) {
     const [cx, cy] = done.at(-1);

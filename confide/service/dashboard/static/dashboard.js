@@ -29,7 +29,7 @@ function showContract() {
   put("name", contract.name);
   document.title = `${contract.name} · confide`;
   put("pin", contract.pin ?? "cannot be computed on a page that is not secure");
-  put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what anybody may read.`);
+  put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what is public.`);
 }
 
 function showPromise({ warnings, sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
@@ -42,7 +42,7 @@ function showPromise({ warnings, sentence, kept, sure, odds, epsilon, delta, for
   const once = reports === 1 ? "one report, ever" : `${reports} reports, ever`;
   put(
     "promise-limit",
-    `In numbers: each person sends ${once}, and it changes nobody's odds about what that person did by more than a factor of ${odds}` +
+    `In numbers: each person sends ${once}, and it changes no observer's odds about what that person did by more than a factor of ${odds}` +
       `${delta ? `, except with probability ${delta}` : ""} (${formal}; epsilon ${epsilon}).`,
   );
 }
@@ -66,11 +66,11 @@ function showStanding() {
   } else {
     const left = closes === null ? null : closes - people;
     put("next", !live ? "by time" : left === null ? "–" : left <= 0 ? "learning" : moving ? `~ ${duration(left / rate)}` : `${many(left)} people`);
-    put("next-more", !live ? "a fixed while after its batch's last ticket" : left === null || left <= 0 ? "" : moving ? `${many(left)} more people, ${+rate.toPrecision(2)} a second now` : "still to come; nobody comes just now");
+    put("next-more", !live ? "a fixed while after its batch's last ticket" : left === null || left <= 0 ? "" : moving ? `${many(left)} more people, ${+rate.toPrecision(2)} a second now` : "still to come; no user has come just now");
     put("done", moving ? `~ ${duration((users - people) / rate)}` : `${many(users - people)} people`);
     put("done-more", moving ? "at the present rate" : "still to come");
   }
-  if (!live) put("schedule-note", "A batch closes a fixed while after its last ticket, however many came, so that nobody's visit says when; then a policy is learned and everybody gets it.");
+  if (!live) put("schedule-note", "A batch closes a fixed while after its last ticket, however many came, so that no visit decides when; then a policy is learned and all users get it.");
   showSchedule();
   showRefusals(refusals);
 }
@@ -95,8 +95,8 @@ function showSchedule() {
 }
 
 const REASONS = {
-  garbage: "not a letter at all", report: "a report no honest device sends", round: "names a round that is not open", contract: "written under another contract",
-  ended: "came after the last round", length: "too long", type: "of another type", rate: "too many at once", busy: "too many waiting", store: "the database did not answer",
+  garbage: "not a report at all", report: "a report no honest device sends", round: "names a round that is not open", contract: "written under another contract",
+  ended: "came after the last round", length: "too long", type: "of another type", rate: "too many at once", busy: "too many waiting", store: "the database did not respond",
 };
 
 function showRefusals(refusals) {
@@ -108,7 +108,7 @@ function showRefusals(refusals) {
   const rows = all.filter(([reason]) => REASONS[reason]).sort((a, b) => b[1] - a[1]);
   const others = all.reduce((sum, [reason, count]) => sum + (REASONS[reason] ? 0 : count), 0);
   const most = Math.max(...rows.map(([, count]) => count), 1);
-  put("health-note", (rows.length ? "Letters that were refused changed nothing." : "No letter has been refused.") + ` Counted since this collector was started${others ? `; besides, ${many(others)} requests that were no letters` : ""}.`);
+  put("health-note", (rows.length ? "Reports that were refused changed nothing." : "No report has been refused.") + ` Counted since this collector was started${others ? `; besides, ${many(others)} requests that were no reports` : ""}.`);
   const box = document.createElement("div");
   box.className = "bars";
   for (const [reason, count] of rows) {
@@ -157,12 +157,12 @@ function showLearned() {
   const word = objective === "cost" ? "cost of a visit" : "reward of a visit";
   if (told.length) {
     const { worth, round } = told.at(-1);
-    const sure = `with ${100 * confidence} % confidence, luck and noise included`;
-    const paid = objective === "cost" ? "paid" : "earned";
+    const sure = `with ${100 * confidence} % confidence, sampling error and noise included`;
+    const paid = objective === "cost" ? "paid" : "received";
     put(
       "worth-note",
-      !worth.whole ? `What people of each round ${paid} on average, following its policy. Of one person's steps only some are counted; the others may have ${paid} nothing, or 1 each. Round ${round}: between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} of at most ${horizon}, ${sure}.`
-      : `What people of each round ${paid} on average, following its policy. Round ${round}: ${Math.min(Math.max(worth.value, 0), horizon).toFixed(2)} of at most ${horizon}; ` +
+      !worth.whole ? `What users of each round ${paid} on average, following its policy. Of one person's steps only some are counted; the others may have ${paid} nothing, or 1 each. Round ${round}: between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} of at most ${horizon}, ${sure}.`
+      : `What users of each round ${paid} on average, following its policy. Round ${round}: ${Math.min(Math.max(worth.value, 0), horizon).toFixed(2)} of at most ${horizon}; ` +
         `between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} ${sure}.`,
     );
     drawWorth($("worth-chart"), told, horizon, now?.users ?? told.at(-1).people, word);
@@ -170,8 +170,8 @@ function showLearned() {
   } else {
     const note = document.createElement("p");
     note.className = "empty";
-    if (rounds.length) put("worth-note", contract.question.kind === "asked" ? "Of a pair of state and action only first visits are told, so that what people earned in all cannot be said." : "What people earned is not asked.");
-    note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
+    if (rounds.length) put("worth-note", contract.question.kind === "asked" ? "Only first visits of a pair of state and action are reported, so that total returns cannot be estimated." : "Returns are not part of the query.");
+    note.textContent = rounds.length ? "The statistic of this contract has no returns." : "The first round is still open. Its people are being counted.";
     $("worth-chart").replaceChildren(note);
   }
   const { needed, round, people, error, half } = outlook;
@@ -181,9 +181,9 @@ function showLearned() {
   put(
     "sure-note",
     (needed === 0 ? "There is no noise: every count is exact."
-    : needed === null ? "Under this promise the average count never stands out from its noise."
-    : round ? `The average count stands out from its noise after about ${many(needed)} people, when round ${round} closes. Until then the policy is mostly guesswork.`
-    : `The average count would stand out from its noise after about ${many(needed)} people; this service ends with ${many(users)}. Expect something to be learned about frequent situations only.`) + forecast,
+    : needed === null ? "Under this guarantee the average count never exceeds its noise."
+    : round ? `The average count exceeds its noise after about ${many(needed)} people, when round ${round} closes. Until then the policy is mostly guesswork.`
+    : `The average count would exceed its noise after about ${many(needed)} people; this service ends with ${many(users)}. Expect something to be learned about frequent situations only.`) + forecast,
   );
   if (error.some((one) => one > 0)) {
     drawErrors($("sure-chart"), outlook, now?.people ?? 0);
@@ -221,7 +221,7 @@ async function showPolicy() {
   put(
     "policy-note",
     `Round ${number}, ${whose}. ` +
-      (before ? (moved ? `${many(moved)} of ${many(cells)} cells changed since round ${number - 1}.` : `Nothing changed since round ${number - 1}.`) : "Before anybody came nothing was known.") +
+      (before ? (moved ? `${many(moved)} of ${many(cells)} cells changed since round ${number - 1}.` : `Nothing changed since round ${number - 1}.`) : "Nothing was known before the first user.") +
       " States down, steps across.",
   );
   let mixed = false;
@@ -268,10 +268,10 @@ async function showCertificate() {
     list.append(item);
   }
   const size = ({ epsilon, delta }) => `epsilon ${+epsilon.toPrecision(4)}${delta ? `, delta ${delta}` : ""}`;
-  const rows = told.with_reports.map((row) => [row.reports === told.reports_per_person ? `${row.reports}, as allowed` : `${row.reports}, if somebody cheats`, size(row)]);
+  const rows = told.with_reports.map((row) => [row.reports === told.reports_per_person ? `${row.reports}, as allowed` : `${row.reports}, if a user cheats`, size(row)]);
   const intro = document.createElement("p");
   intro.textContent = `Hidden is ${unit ?? hides}. Kept by ${mechanisms.map(({ name }) => name).join(" and ")}; computed here: ${size(guarantees[0])}.`;
-  const promised = table(["Reports of one person", "what is promised then"], rows);
+  const promised = table(["Reports of one person", "the guarantee then"], rows);
   promised.classList.add("wrapped");
   $("certificate-body").replaceChildren(intro, promised, list);
 }

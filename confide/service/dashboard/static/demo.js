@@ -7,7 +7,7 @@ import { DRIFT, step, SWIM } from "./game.js";
 import { $, acted, many, placed, put, showBytes } from "./leaves.js";
 
 const CROWD = 100;
-const ALONE = "What you do is seen by this page and by nobody else.";
+const ALONE = "What you do is seen by this page alone.";
 const NOTHING = $("nothing").textContent;
 
 let device = null;
@@ -53,7 +53,7 @@ const SAID = {
   counted: () => `✓ Counted. ${ticketed() ? "Its batch is closed, and it is one of many now." : "It is one of many now."}`,
   taken: () => `✓ The ${contract.intermediary.role} has it, and adds it up with others. Your device keeps the same bytes until the batch is closed.`,
   dropped: () => "The service takes no more reports. It was dropped.",
-  offline: () => "The service does not answer. The same bytes are kept, and sent again by themselves.",
+  offline: () => "The service does not respond. The same bytes are kept, and sent again by themselves.",
 };
 
 function heard({ type, message }) {
@@ -123,7 +123,7 @@ async function play() {
   $("nothing").hidden = false;
   $("again-box").hidden = true;
   if (episode.due) {
-    put("nothing", "So far, nothing about you. The page has asked for the contract, the round, the policy of the day and a ticket: what everybody gets who asks.");
+    put("nothing", "So far, nothing about you. The page has fetched the contract, the round, the policy of the day and a ticket: what every user gets.");
     countDown(mine);
   }
   turn();
@@ -165,7 +165,7 @@ function turn() {
   $("swim").classList.toggle("advised", advised === SWIM);
   const said = document.createElement("strong");
   said.textContent = acted(contract, advised);
-  $("advice").replaceChildren(device.round > 1 ? "What those before you taught: " : "Nobody has taught it anything yet. It says: ", said, ".");
+  $("advice").replaceChildren(device.round > 1 ? "What those before you taught: " : "It has learned nothing yet. It says: ", said, ".");
 }
 
 function stroke(action) {
@@ -332,9 +332,9 @@ async function certificate() {
   const lines = [
     promise.sentence,
     HOW[trust],
-    `You send one report, ever, to whoever runs this service. Later visits follow the policy and send nothing.`,
+    `You send one report, ever, to the operator of this service. Later visits follow the policy and send nothing.`,
     `An even guess about anything you did becomes at most ${promise.sure} % sure. In the words of the field: ${promise.formal}.`,
-    `Whoever sends is not checked: one person with ten browsers counts as ten, each of which moves the result by no more than an honest one.`,
+    `Senders are not checked: one person with ten browsers counts as ten, each of which moves the result by no more than an honest one.`,
   ];
   $("words").replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
 }

@@ -12,8 +12,8 @@ export const many = (value) => value.toLocaleString("en");
 const made = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
 
 const LETTER = [
-  [4, "what this is: a letter"],
-  [20, "a random number, drawn for this letter only"],
+  [4, "what this is: a report, ready to send"],
+  [20, "a random number, drawn for this report only"],
   [52, "the contract it was written under"],
   [56, "the round whose policy was followed"],
 ];
@@ -21,14 +21,14 @@ const TICKET = [
   [4, "what this is: a ticket"],
   [36, "the contract it was issued under"],
   [40, "the batch"],
-  [44, "the place in it, by who asked first"],
+  [44, "the place in it, in order of arrival"],
   [48, "the round whose policy is followed"],
-  [64, "the seal of whoever issued it"],
+  [64, "the seal of the issuer"],
 ];
 const REPORT = [
   [4, "what this is: a report"],
-  [38, "how it was randomised, and what was asked"],
-  [42, "what was asked about, drawn whatever happened"],
+  [38, "how it was randomised, and which statistic it is of"],
+  [42, "what it is about, drawn whatever happened"],
 ];
 const EPISODE = [[4, "what this is: an episode"]];
 
@@ -39,7 +39,7 @@ export function placed(contract, at) {
 }
 export const acted = (contract, action) => worded(contract.labels.actions[action], action === SWIM ? "swim" : action === DRIFT ? "drift" : `do ${action}`);
 
-/** Shows a letter or a parcel. life: the visit it is about, if that is known. */
+/** Shows a report or a submission. life: the visit it is about, if that is known. */
 export function showBytes(contract, body, life) {
   const ticketed = contract.trust !== "local";
   const front = ticketed ? TICKET : LETTER;
@@ -62,7 +62,7 @@ export function showBytes(contract, body, life) {
   showBound(contract);
 }
 
-/** A curator is told everything. */
+/** A curator sees everything. */
 function showEpisode(contract, bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const { horizon } = contract.spec;
@@ -76,7 +76,7 @@ function showEpisode(contract, bytes) {
   put("fact-title", "What is in them: everything, for one reader");
   put("fact", steps ? `“${words.join(", ")}${end}.”` : "“Nothing yet.”");
   put("truth", `The curator, run by ${contract.intermediary.operator}, is trusted with it: it adds the visits of a batch up in memory, and forgets them. The bytes are as many however long a visit was.`);
-  $("lives").replaceChildren(made("p", "Nobody needs to: they are read by the curator alone. What hides you is the noise in what it gives out about a whole batch."));
+  $("lives").replaceChildren(made("p", "It does not matter: they are read by the curator alone. What hides you is the noise in what it gives out about a whole batch."));
 }
 
 function inWords(contract, told, asked) {
@@ -93,7 +93,7 @@ function showReport(contract, report, life) {
   const said = Array.from(report.cells.keys()).filter((at) => report.cells[at] === 1);
   const asked = design.question.kind === "asked" && pair(design, report.row);
   const stroke = spec.model === "per-step" ? ` at stroke ${1 + Math.floor((report.row * spec.horizon) / design.question.rows)}` : "";
-  const about = asked ? `Asked what comes of ${acted(contract, asked.action)} at ${placed(contract, asked.state)}${stroke}` : "At one stroke, drawn at random";
+  const about = asked ? `What comes of ${acted(contract, asked.action)} at ${placed(contract, asked.state)}${stroke}` : "At one stroke, drawn at random";
   const words = (at) => inWords(contract, fact(design, at, report.row), asked);
   const chances = likelihood(contract, report);
   put("truth", "");
@@ -109,11 +109,11 @@ function showReport(contract, report, life) {
     put(
       "truth",
       `The device tells the truth with chance ${(100 * hit).toFixed(0)} %, and otherwise one of ${many(design.question.width - 1)} other facts, all alike. ` +
-        (life ? `Of your visit it ${mine ? "happens to be" : "is not"} true; nobody else can tell.` : ""),
+        (life ? `Of your visit it ${mine ? "happens to be" : "is not"} true; only you know.` : ""),
     );
   } else {
     put("fact", `“${about}: yes to ${many(said.length)} of ${many(report.cells.length)} possible facts.”`);
-    put("truth", `One of them may be true; every fact gets a yes by chance, so that nobody can tell which. The first: ${words(said[0] ?? 0)}.`);
+    put("truth", `One of them may be true; every fact gets a yes by chance, so that it cannot be known which. The first: ${words(said[0] ?? 0)}.`);
   }
   if (chances) showLives(contract.spec, chances, life);
 }
@@ -129,7 +129,7 @@ function showBound(contract) {
   put(
     "bound",
     promise.epsilon === null ? `Whatever two people did: the promise is ${promise.rho}-zCDP.`
-    : `Whatever two people did, ${what} more than ${times(promise.epsilon)} times as likely from one as from the other (epsilon ${promise.epsilon}${promise.delta ? `, but for a chance of ${promise.delta}` : ""}). Somebody who thought it as likely as not that you did something is at most ${sure} % sure of it afterwards.${alone}`,
+    : `Whatever two people did, ${what} more than ${times(promise.epsilon)} times as likely from one as from the other (epsilon ${promise.epsilon}${promise.delta ? `, but for a chance of ${promise.delta}` : ""}). An observer who thought it as likely as not that you did something is at most ${sure} % sure of it afterwards.${alone}`,
   );
 }
 
@@ -141,7 +141,7 @@ function own({ design: { question } }, at, row, life) {
 
 function showLives({ states, horizon }, chances, life) {
   const { drifting, swimming } = lives(states, horizon);
-  const rows = [["Somebody who only drifted", chances.of(drifting), ""], ["Somebody who swam straight up and stayed", chances.of(swimming), ""]];
+  const rows = [["A user who only drifted", chances.of(drifting), ""], ["A user who swam straight up and stayed", chances.of(swimming), ""]];
   if (chances.least !== null) rows.push(["The least likely life there is", chances.least, ""]);
   if (life) rows.unshift(["You", chances.of(life), " mine"]);
   const most = Math.max(...rows.map(([, chance]) => chance));

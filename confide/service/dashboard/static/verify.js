@@ -7,7 +7,7 @@ const FIRST = "0".repeat(64);
 
 export async function get(path) {
   const answer = await fetch(path, { credentials: "omit" });
-  if (answer.status !== 200) throw new Error(`${path} was answered with ${answer.status}.`);
+  if (answer.status !== 200) throw new Error(`${path} returned ${answer.status}.`);
   return new Uint8Array(await answer.arrayBuffer());
 }
 
@@ -44,7 +44,7 @@ export async function verify(contract, progress) {
     await readPolicies(await get(`/v1/policies/${found.policy}`), found.policy, contract.spec);
     if (found.question) {
       const question = hex(await sha256(await get(`/v1/questions/${found.question}`)));
-      require(question === found.question, `The question of round ${number} is not the signed one.`);
+      require(question === found.question, `The query of round ${number} is not the signed one.`);
     }
     if (found.ended && found.release === null) {
       // Before its schedule a service may end, but not otherwise than with the policy it had.

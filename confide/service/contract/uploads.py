@@ -1,4 +1,4 @@
-"""Letters: a report as it is sent, with an id of its own, the contract it was made under, and the round its sender followed.
+"""Uploads: a report as it is sent, with an id of its own, the contract it was made under, and the round its sender followed.
 
     "cfl1" | id (16) | contract (32) | round (4, little-endian) | report
 
@@ -18,11 +18,11 @@ from ...protocol.releases.report import report_length
 MAGIC = b"cfl1"
 HEADER = struct.Struct("<4s16s32sI")
 ID_BYTES = 16
-MEDIA_TYPE = "application/vnd.confide.letter"
+MEDIA_TYPE = "application/vnd.confide.report"
 
 
 @dataclass(frozen=True)
-class Letter:
+class Upload:
     """One report as it is sent: an id of its own, the contract's digest, the round that was followed, and the report."""
 
     id: bytes
@@ -35,14 +35,14 @@ class Letter:
         return HEADER.pack(MAGIC, self.id, self.contract, self.round) + self.report
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Letter:
-        """Read what `to_bytes` wrote; the report in it is read by whoever knows its design."""
+    def from_bytes(cls, data: bytes) -> Upload:
+        """Read what `to_bytes` wrote; the report in it is read by its design."""
         if len(data) < HEADER.size or data[:4] != MAGIC:
             raise FormatError("submission-start", "These bytes do not begin like a submission.")
         _, number, contract, followed = HEADER.unpack_from(data)
         return cls(number, contract, followed, data[HEADER.size :])
 
 
-def letter_length(design: Design) -> int:
-    """How many bytes every letter has, without a token: it follows from the question and the mechanism."""
+def upload_length(design: Design) -> int:
+    """How many bytes every upload has, without a token: it follows from the question and the mechanism."""
     return HEADER.size + report_length(design)

@@ -1,4 +1,4 @@
-"""Books of reports: sums in any order and from any server, and a guarantee that nobody tells them."""
+"""Aggregates of reports: sums in any order and from any server, and a guarantee that nobody tells them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from confide.privacy import Joint, Local, Schedule
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import CENTRED, DROPPED, TRANSITIONS, unpack
-from confide.protocol.releases import Radius, Report, ReportBook, Sum, open_book
+from confide.protocol.releases import Radius, Report, ReportAggregate, Sum, open_aggregate
 from confide.protocol.releases.report import limits
 from tests.protocol.making import design
 from tests.refusals import refused
@@ -38,10 +38,10 @@ def several(many: int) -> list[Report]:
     return [cells_of(BY, *rng.integers(-9, 9, BY.question.width)) for _ in range(many)]
 
 
-def opened(by: Design = BY) -> ReportBook:
-    book = open_book(by)
-    assert isinstance(book, ReportBook)
-    return book
+def opened(by: Design = BY) -> ReportAggregate:
+    aggregate = open_aggregate(by)
+    assert isinstance(aggregate, ReportAggregate)
+    return aggregate
 
 
 # What reports guarantee.
@@ -49,23 +49,23 @@ def opened(by: Design = BY) -> ReportBook:
 
 @pytest.mark.parametrize("epsilon", [0.001, 1.0, 6.0])
 def test_a_server_computes_what_its_reports_guarantee(epsilon: float) -> None:
-    """From the design alone, which it reads from bytes; a book has no argument by which it could be told."""
+    """From the design alone, which it reads from bytes; an aggregate has no argument by which it could be told."""
     here = design(QUESTION, Local(epsilon), Schedule.every(5), "sound", "laplace")
     person = Trajectory(np.array([0, 1, 1, 0]), np.array([1, 0, 1]), np.array([1.0, 0.0, 1.0]))
     sent = respond(here, None, person).to_bytes(here)
     there = Design.from_bytes(here.to_bytes())
-    book = open_book(there)
-    book.take(sent)
-    release = book.close().guarantee
+    aggregate = open_aggregate(there)
+    aggregate.take(sent)
+    release = aggregate.close().guarantee
     assert release == here.guarantee
     assert release.epsilon == pytest.approx(epsilon) and release.trust == "local"
     for verb in (
-        ReportBook.close,
-        ReportBook.take,
-        ReportBook.take_sum,
-        ReportBook.__init__,
+        ReportAggregate.close,
+        ReportAggregate.take,
+        ReportAggregate.take_sum,
+        ReportAggregate.__init__,
         Sum.from_bytes,
-        open_book,
+        open_aggregate,
     ):
         assert not {"guarantee", "promise", "epsilon"} & set(inspect.signature(verb).parameters)
 
@@ -73,18 +73,18 @@ def test_a_server_computes_what_its_reports_guarantee(epsilon: float) -> None:
 def test_reports_of_a_weak_design_are_not_certified_by_a_strong_one() -> None:
     """Reports of epsilon 6 are not released under Local(0.001)."""
     strong = design(QUESTION, Local(0.001), Schedule.every(5), "sound", "laplace")
-    book = open_book(strong)
+    aggregate = open_aggregate(strong)
     with pytest.raises(FormatError, match="another design"):
-        book.take(cells_of(BY, 1).to_bytes(BY))
+        aggregate.take(cells_of(BY, 1).to_bytes(BY))
     with pytest.raises(InvalidInput, match="another design"):
-        book.take_sum(Sum(BY.digest, np.zeros((1, BY.question.width), dtype=np.int64), np.array([3])))
-    assert book.users == 0
+        aggregate.take_sum(Sum(BY.digest, np.zeros((1, BY.question.width), dtype=np.int64), np.array([3])))
+    assert aggregate.users == 0
 
 
 def test_a_book_of_episodes_is_not_for_everybody() -> None:
     curator = design(QUESTION, Joint(1.0), Schedule.every(5))
     with refused("messages-are-episodes"):
-        open_book(curator)
+        open_aggregate(curator)
 
 
 # Sums.
@@ -104,42 +104,42 @@ def test_a_sum_is_a_sum_in_any_order() -> None:
 def test_sums_merge_in_any_order_and_two_servers_count_what_one_would() -> None:
     parts = []
     for share in (several(6)[:1], several(6)[1:3], several(6)[3:]):
-        book = opened()
+        aggregate = opened()
         for report in share:
-            book.take(report)
-        parts.append(Sum.from_bytes(book.to_bytes(), BY))
+            aggregate.take(report)
+        parts.append(Sum.from_bytes(aggregate.to_bytes(), BY))
     whole = opened()
     for report in several(6):
         whole.take(report)
     for order in itertools.permutations(parts):
-        book = opened()
+        aggregate = opened()
         for part in order:
-            book.take_sum(part)
-        assert book.to_bytes() == whole.to_bytes()
+            aggregate.take_sum(part)
+        assert aggregate.to_bytes() == whole.to_bytes()
     assert parts[0].users == 1  # and what was merged is as it was
 
 
 def test_a_step_is_counted_in_its_row() -> None:
-    book, width = opened(STEPS), STEPS.question.width
+    aggregate, width = opened(STEPS), STEPS.question.width
     message = np.eye(width, dtype=np.int64)[2]
-    book.take(Report(STEPS.digest, STEPS.question.digest, message, 2))
-    assert book.total.people.tolist() == [0, 0, 1]
-    assert book.total.cells.sum(axis=1).tolist() == [0, 0, 1]
+    aggregate.take(Report(STEPS.digest, STEPS.question.digest, message, 2))
+    assert aggregate.total.people.tolist() == [0, 0, 1]
+    assert aggregate.total.cells.sum(axis=1).tolist() == [0, 0, 1]
     for row in (-1, 3, 1_000_000):
         with refused("report-level-or-row"):
-            book.take(Report(STEPS.digest, STEPS.question.digest, message, row))
-    assert book.total.people.tolist() == [0, 0, 1]
+            aggregate.take(Report(STEPS.digest, STEPS.question.digest, message, row))
+    assert aggregate.total.people.tolist() == [0, 0, 1]
 
 
 def test_a_release_of_whole_episodes_is_the_sum_on_its_grid() -> None:
     asked = QUESTION.having(parts=(CENTRED, TRANSITIONS), last="counted")
     by = design(asked, Local(6.0), Schedule.sized(9, 9), "sound", "laplace", failure=0.05)
     assert by.mechanism == Laplace(by.mechanism.scale, 0.5)
-    book = opened(by)
+    aggregate = opened(by)
     report = cells_of(by, *range(by.question.width))
     for _ in range(3):
-        book.take(report)
-    release = book.close()
+        aggregate.take(report)
+    release = aggregate.close()
     assert release.users == 3 and release.failure == 0.05
     assert np.array_equal(release.counts.transitions, unpack(asked, 1.5 * report.cells).transitions)
     assert release.guarantee == by.guarantee
@@ -149,13 +149,13 @@ def test_a_release_of_whole_episodes_is_the_sum_on_its_grid() -> None:
 
 
 def test_a_book_goes_on_after_a_restart_and_gives_the_same_release() -> None:
-    book = opened()
-    book.take(several(1)[0])
-    again = ReportBook.from_bytes(book.to_bytes(), BY)
-    for one in (book, again):
+    aggregate = opened()
+    aggregate.take(several(1)[0])
+    again = ReportAggregate.from_bytes(aggregate.to_bytes(), BY)
+    for one in (aggregate, again):
         one.take(several(2)[1])
-    assert again.to_bytes() == book.to_bytes()
-    release, direct = again.close(), book.close()
+    assert again.to_bytes() == aggregate.to_bytes()
+    release, direct = again.close(), aggregate.close()
     assert release.users == direct.users == 2 and release.radius == direct.radius
     assert all(np.array_equal(mine, yours) for mine, yours in zip(release.counts, direct.counts, strict=True))
 
@@ -182,11 +182,11 @@ def bad_sums() -> dict[str, Sum]:
 def test_a_sum_that_no_honest_reports_add_up_to_is_refused_and_changes_nothing(name: str) -> None:
     bad = bad_sums()[name]
     by = STEPS if bad.design == STEPS.digest else BY
-    book = opened(by)
-    before = book.to_bytes()
+    aggregate = opened(by)
+    before = aggregate.to_bytes()
     with pytest.raises(InvalidInput):
-        book.take_sum(bad)
-    assert book.to_bytes() == before
+        aggregate.take_sum(bad)
+    assert aggregate.to_bytes() == before
     with pytest.raises(FormatError, match="not a sum"):
         Sum.from_bytes(bad.to_bytes(), by)
 
@@ -195,30 +195,30 @@ def test_sums_that_would_outgrow_64_bits_together_are_refused() -> None:
     furthest = int(np.abs(limits(BY)[1]).max())
     many = (1 << 62) // furthest - 1
     huge = Sum(BY.digest, np.zeros((1, BY.question.width), dtype=np.int64), np.array([many]))
-    book = opened()
-    book.take_sum(huge)
-    before = book.to_bytes()
+    aggregate = opened()
+    aggregate.take_sum(huge)
+    before = aggregate.to_bytes()
     with refused("report-too-many-people"):
-        book.take_sum(huge)
-    assert book.to_bytes() == before
+        aggregate.take_sum(huge)
+    assert aggregate.to_bytes() == before
 
 
 def test_bytes_that_are_no_sum_are_refused() -> None:
-    book = opened()
-    book.take(several(1)[0])
-    good = book.to_bytes()
+    aggregate = opened()
+    aggregate.take(several(1)[0])
+    good = aggregate.to_bytes()
     report = several(1)[0].to_bytes(BY)
     for bad in (b"", good[:-8], report, good.replace(b"confide.sum/2", b"confide.sum/9"), good + b"1"):
         with pytest.raises(FormatError, match="not a sum"):
-            ReportBook.from_bytes(bad, BY)
+            ReportAggregate.from_bytes(bad, BY)
 
 
 def test_noise_of_replayed_people_is_for_simulation() -> None:
     """The whole way for a few people, within the radius that the design states."""
     person = Trajectory(np.array([0, 1, 1, 0]), np.array([1, 0, 1]), np.array([1.0, 0.0, 1.0]))
-    book, noise = opened(), ReplayableNoise(4)
+    aggregate, noise = opened(), ReplayableNoise(4)
     for _ in range(40):
-        book.take(respond(BY, None, person, noise, simulated=True))
-    release = book.close()
+        aggregate.take(respond(BY, None, person, noise, simulated=True))
+    release = aggregate.close()
     assert abs(release.counts.visits[0, 1, 0] - 40) <= release.radius.visits
     assert abs(release.counts.visits[0, 0, 0]) <= release.radius.visits

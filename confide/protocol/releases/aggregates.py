@@ -1,7 +1,7 @@
-"""Books: where messages are added up, until they are closed into releases.
+"""Aggregates: where messages are added up, until they are closed into releases.
 
-`open_book(design)` opens the books of reports, which anybody right of the wall may keep: a server's under local trust, and
-those of shufflers. A curator's books, which hold episodes, are opened by `privatizers.open_book`.
+`open_aggregate(design)` opens the aggregates of reports, which need no access to episodes: a server's under local trust, and
+those of shufflers. A curator's aggregates, which hold episodes, are opened by `privatizers.open_aggregate`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..kinds.question import Question
 
 
-class Book(Protocol):
-    """Takes messages or sums of them, and closes into releases about everybody so far."""
+class Aggregate(Protocol):
+    """Takes messages or sums of them, and closes into releases about all users so far."""
 
     @property
     def design(self) -> Design:
@@ -45,12 +45,12 @@ class Book(Protocol):
         ...
 
     def to_bytes(self) -> bytes:
-        """Bytes from which the book goes on after a restart."""
+        """Bytes from which the aggregate goes on after a restart."""
         ...
 
 
-class ReportBook:
-    """A server's book under local trust: reports are anybody's to see, so it may be closed at any time."""
+class ReportAggregate:
+    """A server's aggregate under local trust: reports are public, so it may be closed at any time."""
 
     def __init__(self, design: Design, total: Sum | None = None) -> None:
         """Empty, or going on from a sum."""
@@ -83,7 +83,7 @@ class ReportBook:
         return self.total.to_bytes()
 
     @classmethod
-    def from_bytes(cls, data: bytes, design: Design) -> ReportBook:
+    def from_bytes(cls, data: bytes, design: Design) -> ReportAggregate:
         """Go on after a restart."""
         return cls(design, Sum.from_bytes(data, design))
 
@@ -98,7 +98,7 @@ def as_report(design: Design, message: Report | bytes) -> Report:
 
 
 def check_question(design: Design, report: Report, question: Question | None) -> None:
-    """Refuse a report that answers another question than the one that was asked; None is the only one of its family."""
+    """Refuse a report of another statistic than the one queried; None is the only one of its family."""
     member = design.question if question is None else design.question.member(question)
     if report.question != member.digest:
         raise InvalidInput(
@@ -106,6 +106,6 @@ def check_question(design: Design, report: Report, question: Question | None) ->
         )
 
 
-def open_book(design: Design) -> Book:
-    """An empty book for a design whose messages are reports."""
-    return find(design.trust).open_book(design)
+def open_aggregate(design: Design) -> Aggregate:
+    """An empty aggregate for a design whose messages are reports."""
+    return find(design.trust).open_aggregate(design)
