@@ -81,6 +81,7 @@ function showSchedule() {
   const bar = $("schedule");
   if (bar.childElementCount !== ends.length) {
     bar.replaceChildren(...ends.map(() => document.createElement("i")));
+    bar.classList.toggle("many", ends.length > 60); // gaps alone would be wider than a telephone
     for (const part of bar.children) part.append(document.createElement("b"));
   }
   ends.forEach((end, at) => {

@@ -31,6 +31,7 @@ const REPORT = [
   [42, "what it is about, drawn whatever happened"],
 ];
 const EPISODE = [[4, "what this is: an episode"]];
+const TOKEN_BYTES = 288;
 
 /** A label of the contract's, or a word for one that was only counted. */
 const worded = (label, word) => (/^[sa]\d+$/.test(label) ? word : label);
@@ -39,7 +40,7 @@ export function placed(contract, at) {
 }
 export const acted = (contract, action) => worded(contract.labels.actions[action], action === SWIM ? "swim" : action === DRIFT ? "drift" : `do ${action}`);
 
-/** Shows a report or a submission. life: the visit it is about, if that is known. */
+/** Shows a report, with a token where the contract names an issuer, or a submission. life: the visit it is about, if that is known. */
 export function showBytes(contract, body, life) {
   const ticketed = contract.trust !== "local";
   const front = ticketed ? TICKET : LETTER;
@@ -47,18 +48,20 @@ export function showBytes(contract, body, life) {
   const inside = contract.trust === "joint" ? EPISODE : REPORT;
   const parts = [...front, ...inside.map(([end, words]) => [start + end, words])];
   const answer = parts.at(-1)[0];
+  const end = body.length - (!ticketed && contract.issuer ? TOKEN_BYTES : 0);
+  if (end < body.length) parts.push([body.length, "a token of the issuer, signed blindly: it says that you take part once, and not who you are"]);
   $("letter").hidden = false;
   $("nothing").hidden = true;
   put("bytes-note", `${many(body.length)} bytes${life ? "" : ", kept from an earlier visit and not acknowledged yet"}. Only the marked ones are about ${life ? "you" : "a person"}.`);
   const spaced = (from, to) => hex(body.slice(from, to)).replace(/../g, "$& ");
-  $("bytes").replaceChildren(spaced(0, answer), made("mark", spaced(answer).trim()));
-  $("parts").replaceChildren(...parts.flatMap(([end, words], at) => [made("dt", words), made("dd", spaced(at ? parts[at - 1][0] : 0, end))]));
+  $("bytes").replaceChildren(spaced(0, answer), made("mark", spaced(answer, end).trim()), ` ${spaced(end)}`);
+  $("parts").replaceChildren(...parts.flatMap(([until, words], at) => [made("dt", words), made("dd", spaced(until > end ? end : at ? parts[at - 1][0] : 0, until))]));
   $("bytes").dataset.hex = hex(body);
   const shuffled = contract.trust === "shuffle";
   put("fact-title", shuffled ? "What is in them" : "The one fact in them");
   put("lives-title", `Who else would have sent ${shuffled ? "the shuffler " : ""}the same bytes?`);
   if (contract.trust === "joint") showEpisode(contract, body.slice(start));
-  else showReport(contract, unpack(contract.design, body.slice(start)), life);
+  else showReport(contract, unpack(contract.design, body.slice(start, end)), life);
   showBound(contract);
 }
 
