@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from confide import cli
 from confide.lab.environments import make
 from confide.lab.staging import visit
 from confide.lab.staging.processes import Process
@@ -28,6 +29,7 @@ from confide.mdp import Spec
 from confide.privacy import Guarantee, Local, Schedule
 from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.service.collector.founding import make_service
+from confide.service.contract import tokens
 from confide.service.dashboard.pages import PAUSE
 from tests.service.collector.services import running, wait_for
 from tools.chromium import Browser, Page, executable
@@ -150,6 +152,26 @@ def test_a_person_plays_sends_and_is_counted_once(service: Process, fresh: Brows
     page.until("document.querySelector('#nothing').textContent.includes('has sent a report before')")
     assert counted(service.url) == before + 1
     assert page.errors == board.errors == []
+
+
+def test_a_report_with_a_token_is_explained_without_it(tmp_path: Path, fresh: Browser) -> None:
+    words = f"service new {tmp_path / 'tea'} --states 3 --actions 2 --horizon {HORIZON} --trust local --epsilon 4 --people 50"
+    assert cli.run(words.split()) == 0
+    process = Process(tmp_path / "tea", options=["--demo-page"]).start()
+    try:
+        page = fresh.open(f"{process.url}/demo", width=390, dark=True)
+        sent = bytes.fromhex(play(page))
+        report = sent[56 : -tokens.TOKEN_BYTES]
+        assert page.text("#bytes mark").replace(" ", "") == report[42:].hex()
+        assert "54.6 times" in page.text("#bound") and "a token" in page.text("#parts")
+        assert page.run("document.querySelectorAll('#lives .bar').length") == 4 and page.errors == []
+        page.go(f"{process.url}/")
+        page.until("document.querySelector('#schedule').childElementCount > 30")
+        assert page.run(
+            "document.querySelector('#schedule').scrollWidth <= document.querySelector('#schedule').clientWidth"
+        )
+    finally:
+        process.stop()
 
 
 def test_a_hundred_people_play(service: Process, browser: Browser) -> None:
