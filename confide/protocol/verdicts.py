@@ -388,7 +388,8 @@ READING = """How to read a row.
   of a device that keeps the claim alone, `tight` that of one batch of as many people. What policies show of a report is measured in
   [an attack](reproductions/shuffled-obi/theorem-6/paper/table.md).
 
-Newer algorithms, and what of them is compared: [rivals.md](rivals.md).
+Newer algorithms, and what of them is compared: [rivals.md](rivals.md). SDP-PE has no row: the noise that its paper prints was
+not found. That a run over disjoint batches is as private as one batch, which its claim rests on, is true.
 
 The papers:
 - *Bounded noise*: Prop. 15 prints the radius of Alg. 6 with an epsilon that we read as that of the guarantee; Prop. 14 claims

@@ -64,6 +64,12 @@ BASELINES: dict[str, Baseline] = {
         "Garcelon et al. (2021), Bridging the Gap between Local and Joint Differential Privacy in RL",
         (NONE, SHUFFLE),
     ),
+    "sdp-pe": Baseline(
+        "policy-elimination",
+        "Bai, Talebi, Zhao, Cheng and Chen (2024), Near-Optimal Reinforcement Learning with Shuffle Differential Privacy",
+        (NONE, SHUFFLE),
+        {"calibration": SOUND, "mechanism": "shuffled-bits"},
+    ),
     "ldp-ucrl-vtr": Baseline(
         "ucrl-vtr", "Liao, He and Gu (2021), Locally Differentially Private RL for Linear Mixture MDPs", (NONE, LOCAL)
     ),

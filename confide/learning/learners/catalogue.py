@@ -116,6 +116,7 @@ _LISTINGS = {
         _ours("pucb", "private upper confidence bounds: PUCB", "pucb", {"bonus": "paper"}),
         _ours("thompson", "bandits with contexts: private Thompson sampling", "arms", {}),
         _ours("elimination", "bandits with contexts: private successive elimination", "arms", {}),
+        _ours("policy-elimination", "policy elimination in stages: SDP-PE", "policy_elimination", {}),
         _ours("apvi", "from logged episodes: APVI, DP-APVI", "apvi", {"calibration": "paper"}, logged=True),
         _ours("vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", "vapvi", {"calibration": "paper"}, logged=True),
         _ours("pevi", "from logged episodes, linear: PEVI", "vapvi", {"calibration": "paper"}, logged=True),
