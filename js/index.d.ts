@@ -14,6 +14,8 @@ export interface DeviceEvent {
 export interface DeviceStorage {
   get(key: string): string | null | Promise<string | null>;
   set(key: string, text: string): unknown;
+  /** What keeps at once what a page hands over when it closes; without it the next visit knows nothing of that. */
+  local?: { getItem(key: string): string | null; setItem(key: string, text: string): unknown };
 }
 
 export interface JoinOptions {
@@ -126,6 +128,11 @@ export class Device {
   begin(): Promise<Episode & ObservedEpisode>;
   /** Sends the report that is kept, if it is due; whether nothing waits to be sent any more. */
   flush(): Promise<boolean>;
+  /**
+   * Hands over what happened so far, sealed, to be opened at its time; nothing where the contract has no key to seal to. A page does it by itself
+   * when it closes. Under joint privacy the episode may go on; a report is drawn once, so that its episode is over.
+   */
+  leave(): void;
 }
 
 /**

@@ -70,6 +70,7 @@ class Row:
     refused: int = 0
     misfits: int = 0
     tickets: float = 0.0
+    arrived: float = 0.0
     recovered: bool = False
     seconds: float = 0.0
 
@@ -239,6 +240,9 @@ def rows(store: str, many: int, trusts: Sequence[str] = TRUSTS) -> Iterator[Row]
                     yield chaos_batches.rehearse(row, many, place / f"{trust}-sqlite", None, 1)
                     row = Row("kill -9, half of the ticket holders absent", trust, "sqlite")
                     yield chaos_batches.rehearse(row, many // 5, place / f"{trust}-absent", None, 1, chaos_batches.HALF)
+                    row = Row("kill -9, every page closes and stays away", trust, "sqlite")
+                    where = place / f"{trust}-closed"
+                    yield chaos_batches.rehearse(row, many // 5, where, None, 1, chaos_batches.CLOSING)
             yield from chaos_restore.rows(place, trusts)
         else:
             (place / "server").mkdir()

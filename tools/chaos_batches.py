@@ -30,7 +30,8 @@ from confide.service.collector.founding import make_service
 from confide.service.contract import Contract, SignedClosing
 from confide.service.contract.encoding import from_base64
 from confide.service.contract.folder import Folder
-from confide.service.contract.tickets import MEDIA_TYPE, Ticket, parcel
+from confide.service.contract.sealed import upload
+from confide.service.contract.tickets import MEDIA_TYPE, Ticket
 from confide.service.device.transport import Transport, Unreachable
 from confide.service.intermediary.folder import RoleFolder as OfficeFolder
 from confide.service.intermediary.store import BatchStore
@@ -47,16 +48,20 @@ LOOKS = (0.4, 1.2)
 
 
 class TicketHolders(NamedTuple):
-    """Who takes tickets. many: at a time; absent: share of those who never come; every: seconds between two who take one."""
+    """Who takes tickets. many: at a time; absent: share of those who never come; every: seconds between two who take one. closes:
+    whether each closes a page, and hands its sealed upload over once, within seconds and long before it is opened."""
 
     many: int = 40
     absent: float = 0.05
     every: float = 0.0
+    closes: bool = False
 
 
 USUAL = TicketHolders()
 HALF = TicketHolders(many=80, absent=0.5, every=0.2)
 """Half of them stay away. They come one by one: people who all wait at once for batches that need more of them wait for ever."""
+CLOSING = TicketHolders(closes=True, every=0.02)
+"""Nobody stays, and nobody comes back: what was taken once must outlive the process that took it."""
 TIMES = {"deadline": 2.0, "publication": 0.3, "patience": 3.0}
 WINDOW = 0.5
 VERBS = {"joint": ("curate", "--curator", "/v1/episodes"), "shuffle": ("shuffle", "--shuffler", "/v1/reports")}
@@ -96,6 +101,8 @@ class Holders:
         self._lock, self._arriving = threading.Lock(), threading.Lock()
         self.sent: set[int] = set()
         self.acknowledged: set[int] = set()
+        self.batches: dict[int, int] = {}
+        """Of those who do not come back, the batch of each; `acknowledged` has those whose upload was taken."""
         self.ended = threading.Event()
         self._last = float("inf")
 
@@ -130,11 +137,21 @@ class Holders:
 
     def _hand_over(self, line: Transport, ticket: bytes, cell: int) -> None:
         """Until the batch is closed, or the rehearsal is over."""
-        batch, body = Ticket.from_bytes(ticket).batch, parcel(ticket, message(self._contract, cell))
+        about = self._contract.intermediary
+        assert about is not None
+        opens = round(1000 * (time.time() + random.uniform(0, WINDOW)))
+        batch, body = Ticket.from_bytes(ticket).batch, upload(about, ticket, message(self._contract, cell), opens)
         door = VERBS[self._contract.design.trust][2]
         time.sleep(random.uniform(0, WINDOW))
         with self._lock:
             self.sent.add(cell)
+        if self._crowd.closes:
+            status, _ = _asked(line, door, body)
+            with self._lock:
+                self.batches[cell] = batch
+                if status == 202:
+                    self.acknowledged.add(cell)
+            return
         epoch, until = None, time.monotonic() + 120
         while time.monotonic() < min(until, self._last):
             if random.random() < 0.1:
@@ -292,8 +309,13 @@ def judge(row: Row, holders: Holders, reader: Reader, folder: Folder, database: 
     row.changed += reader.changed
     row.rounds = number
     row.tickets = round(issued / (contract.ends[number - 1] if number else 1), 2)
-    row.sent, row.acknowledged = len(holders.sent), len(holders.acknowledged)
-    row.lost = sum(int(cells[cell] == 0) for cell in holders.acknowledged)
+    gone = {
+        cell for cell, batch in holders.batches.items() if batch not in batches
+    }  # when it ended, their batch was open
+    sent, acknowledged = holders.sent - gone, holders.acknowledged - gone
+    row.sent, row.acknowledged = len(sent), len(acknowledged)
+    row.arrived = round(sum(int(cells[cell] > 0) for cell in sent) / max(len(sent), 1), 3)
+    row.lost = sum(int(cells[cell] == 0) for cell in acknowledged)
     row.double = int((cells > 1).sum()) + sum(int(cells[cell] > 0) for cell in set(range(CELLS)) - holders.sent)
 
 

@@ -27,7 +27,8 @@ from confide.privacy.guarantee import JOINT
 from confide.service.collector.founding import make_service
 from confide.service.contract import SignedHead
 from confide.service.contract.encoding import from_base64
-from confide.service.contract.tickets import MEDIA_TYPE, parcel
+from confide.service.contract.sealed import upload
+from confide.service.contract.tickets import MEDIA_TYPE
 from confide.service.device import Device, FileStore, Transport
 from confide.service.device.transport import Unreachable
 from tools.chaos_batches import VERBS
@@ -59,7 +60,8 @@ class Scene:
         people = TICKETS * ROUNDS if trust == JOINT else NEEDED * ROUNDS
         self.place, self.contract = place, make_service(place / "collector", SPEC, promise, people, **how).contract()
         assert self.contract.intermediary is not None
-        self.role = self.contract.intermediary.role
+        self._about = self.contract.intermediary
+        self.role = self._about.role
         verb, option, self._door = VERBS[trust]
         (place / self.role).mkdir()
         for name in ("contract.json", f"{self.role}.key"):
@@ -85,7 +87,8 @@ class Scene:
             ticket = self._asked("/v1/tickets", b"", 201)["ticket"]
             lived = Trajectory.checked(SPEC, [0, 1], [1], [1.0])
             with contextlib.suppress(Unreachable):
-                self.line.post(self._door, parcel(from_base64(ticket), _message(self.contract, lived)), MEDIA_TYPE)
+                body = upload(self._about, from_base64(ticket), _message(self.contract, lived))
+                self.line.post(self._door, body, MEDIA_TYPE)
         until = time.monotonic() + PATIENCE
         while self._round() <= number or f"confide_round {number + 1}.0" not in self.line.get("/metrics").body.decode():
             if time.monotonic() > until:

@@ -17,8 +17,10 @@ export async function readContract(bytes) {
   const tickets = told?.trust === "shuffle" || told?.trust === "joint" ? await import("./tickets.js") : null;
   const shares = told?.mechanism?.mechanism === "skellam" ? await import("./shares.js") : null;
   const featured = told?.question?.kind === "moments" ? await import("./features.js") : null;
+  const sealed = told?.intermediary?.sealing ? await import("./sealed.js") : null;
   const { admit, less } = told?.issuer ? await import("./tokens.js") : {};
-  return { ...sensible(() => read(told, tickets, shares, featured)), admit, less, hash, pin: `sha256:${hex(hash)}` };
+  const found = sensible(() => read(told, tickets, shares, featured));
+  return { ...found, ...(await sealed?.readSealing(found)), admit, less, hash, pin: `sha256:${hex(hash)}` };
 }
 
 function sensible(work) {
@@ -80,7 +82,7 @@ export function weaker(now, before) {
     return (one === null) !== (other === null) || one > other;
   };
   return (
-    before.less?.(now, before) || now.trust !== before.trust || ["epsilon", "delta", "rho", "honest"].some(less) ||
+    before.less?.(now, before) || before.unsealed?.(now) || now.trust !== before.trust || ["epsilon", "delta", "rho", "honest"].some(less) ||
     next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
     (now.trust === "shuffle" && now.design.mechanism.loss.epsilon > before.design.mechanism.loss.epsilon) ||
     now.window.seconds < before.window.seconds || now.reports_per_person > before.reports_per_person

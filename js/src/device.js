@@ -40,6 +40,7 @@ export class Device {
   #behind = false;
   #tries = 0;
   #timer;
+  #leaver;
   #live = new Map();
   #sending = Promise.resolve();
 
@@ -64,13 +65,19 @@ export class Device {
     await this.#quietly(() => this.#follow(signal));
     const opened = await this.#quietly(() => this.#open(signal));
     const policy = this.#policies?.[below(this.#policies.length)];
-    const told = { contract: this.contract, policy, tell: (...event) => this.#tell(...event) };
+    if (opened) this.#leaver = this.contract.leaver?.(opened.id, this.#storage.local, (...told) => this.#made(opened, ...told), this.#between());
+    const told = { contract: this.contract, policy, ...(opened && this.#leaver), tell: (...event) => this.#tell(...event) };
     const episode = new (this.contract?.observed?.Episode ?? Episode)({ ...told, conclude: (lived) => this.#quietly(() => this.#conclude(opened, lived)) });
     if (opened?.windowed) {
       episode.due = opened.due;
       later(opened.due - now(), () => episode.finish());
     }
     return episode;
+  }
+
+  /** What is sealed is handed over now, to be opened at its time. */
+  leave() {
+    this.#leaver?.leave();
   }
 
   flush() {
@@ -280,22 +287,28 @@ export class Device {
     return (this.#line ??= this.contract.between(this.contract, this.#service, this.#at));
   }
 
-  async #draw({ id }, lived) {
-    const { design, hash, parcel } = this.contract;
+  /** body: what was drawn already. */
+  async #draw(opened, lived, body) {
+    body ??= await this.#made(opened, lived, 0);
     const drawn = await this.#change((memory) => {
-      if (memory.open?.id !== id) return null;
-      const { due, round, ticket, batch, law, token } = memory.open;
-      const body = ticket ? parcel(this.contract, memory.open, lived) : letter(fromHex(id), hash, round, respond(design, lived, law), fromHex(token));
+      if (memory.open?.id !== opened.id) return null;
+      const { due, batch } = memory.open;
       memory.letter = { due, batch, body: toBase64(body) };
       memory.open = null;
       return body;
     });
-    this.#release(id);
+    this.#release(opened.id);
     return drawn;
   }
 
+  #made(opened, lived, version) {
+    const { design, hash, parcel } = this.contract;
+    const { id, round, ticket, law, token } = opened;
+    return ticket ? parcel(this.contract, opened, lived, version) : letter(fromHex(id), hash, round, respond(design, lived, law), fromHex(token));
+  }
+
   async #conclude(opened, lived) {
-    const body = opened && (await this.#draw(opened, lived));
+    const body = opened && (await this.#draw(opened, lived, await this.#leaver?.last(lived)));
     await this.flush();
     return body;
   }
@@ -338,7 +351,7 @@ export class Device {
     const open = !held && (await this.#change((memory) => memory.open?.id === id && this.#inReach(memory.open)));
     const left = open ? open.due + (windowed ? (held === false ? 0 : GONE) : LOST) - now() : GONE;
     if (left > 0) this.#again(left);
-    else await this.#draw(open, { states: [], actions: [], rewards: [] });
+    else await this.#draw(open, { states: [], actions: [], rewards: [] }, this.contract.handed?.(id, this.#storage.local));
   }
 
   /** Draws a time anew that is further ahead than any that is drawn now: the clock was put back since. */

@@ -15,6 +15,7 @@ export class Episode {
 
   constructor(parts) {
     this.#with = parts;
+    parts.changed?.(() => this.#lived());
   }
 
   act(state) {
@@ -35,7 +36,7 @@ export class Episode {
   }
 
   observe(reward, nextState = null, action = this.#actions.at(-1)) {
-    const { contract, tell } = this.#with;
+    const { contract, tell, changed } = this.#with;
     const step = this.#rewards.length;
     if (!contract || this.#over || step === this.#actions.length) return;
     const { states, actions } = contract.labels;
@@ -46,6 +47,7 @@ export class Episode {
     if (earned !== reward) tell("input", "A reward outside [0, 1] was given; it was clipped.");
     this.#rewards.push(earned);
     this.#next = number(nextState, states);
+    changed?.();
   }
 
   finish() {

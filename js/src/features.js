@@ -264,6 +264,7 @@ export class ObservedEpisode {
   constructor(parts) {
     this.#with = parts;
     this.#features = parts.contract.design.question.features;
+    parts.changed?.(() => this.#lived());
   }
 
   act(observed) {
@@ -296,6 +297,7 @@ export class ObservedEpisode {
       // An action whose outcome was never observed gives way to the next.
       this.#rows[step] = row;
       this.#actions[step] = action;
+      this.#with.changed?.();
     }
     return this.#features.actions[action];
   }
@@ -312,6 +314,7 @@ export class ObservedEpisode {
     if (earned !== reward) this.#with.tell("input", "A reward outside [0, 1] was given; it was clipped.");
     this.#rewards.push(earned);
     this.#next = next === null ? null : this.#encoded(next);
+    this.#with.changed?.();
   }
 
   finish() {

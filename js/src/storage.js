@@ -4,7 +4,8 @@ const PATIENCE = 5000; // milliseconds for a database that never opens, and for 
 
 export function memoryStorage() {
   const kept = new Map();
-  return { get: (key) => kept.get(key) ?? null, set: (key, text) => void kept.set(key, text) };
+  const local = { getItem: (key) => kept.get(key) ?? null, setItem: (key, text) => void kept.set(key, text) };
+  return { local, get: local.getItem, set: local.setItem };
 }
 
 /** IndexedDB, and in a page localStorage besides; whole: false where one of them cannot be read, so that nobody knows what was spent. */
@@ -25,6 +26,7 @@ export async function browserStorage() {
 /** What was spent is written in both, and read from both: forgetting takes the two of them. */
 function both(database, local) {
   return {
+    local,
     get: async (key) => {
       const text = await database.get(key);
       const spent = spentOf(text);

@@ -141,6 +141,8 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
         if (status !== 201) throw new Error(`no ticket: ${status}`);
         return readTicket(fromBase64(told.ticket), hash);
       }),
+    /** Of a page that closes: nobody hears the answer. */
+    hand: (body, signal = AbortSignal.timeout(10000)) => asked(signal, (door) => door.post(DOORS[role], MEDIA_TYPE, body, signal)),
     /** As `verdict`, or {epoch, wait}: it was taken by this process, and what became of it is to be asked after so many seconds. */
     deliver: ({ batch, epoch }, body, signal) =>
       asked(signal, async (door) => {

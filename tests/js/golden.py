@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from confide.data.statistics.answers import category, first_visit
 from confide.data.statistics.tabular import count, counted_steps
@@ -31,20 +32,22 @@ from confide.protocol.kinds.sensitivity import sensitivity
 from confide.protocol.releases.report import Report, limits, report_length
 from confide.protocol.trusts.mixing import Mixing
 from confide.protocol.trusts.shuffle import local_guarantee
-from confide.service.contract import Contract, Ticket, weaker
+from confide.service.contract import Contract, Ticket, sealed, weaker
 from confide.service.contract.encoding import to_base64
 from confide.service.contract.tickets import parcel
 from confide.service.contract.tokens import TokenRequest
 from tests.protocol.combinations import combinations
+from tests.service.contract import hpke
 from tests.service.contract.example import contract as plain_contract
 from tests.service.contract.hostile import unsound, written
-from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
+from tests.service.intermediary.offices import BETWEEN, contract_of, joint_design, shuffle_design
 from tests.service.issuer.issuers import ISSUER, KEY
 
 from . import featured
 
 PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
 SEED = 17
+PUBLIC = sealed.public_key(BETWEEN)
 
 QUESTIONS = [
     (Spec(3, 2, 4), ("visits", "rewards", "transitions"), "counted", 1, "reward"),
@@ -391,6 +394,20 @@ def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
     return {"contract": made.data.decode(), "parcels": results, "bad": [one.hex() for one in bad]}
 
 
+def _sealed(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
+    """Parcels and their sealed uploads, by an ephemeral key that a test chose; and the RFC's own vector."""
+    parcels = [bytes.fromhex(one["bytes"]) for one in _parcels(made, rng)["parcels"]]
+    rows = []
+    for version, data in enumerate(parcels):
+        opens, ephemeral = 1_700_000_000_123 + version, bytes([version + 1]) * 32
+        head = data[:64] + sealed.FORM.pack(sealed.MAGIC, opens, version)
+        body = head + hpke.encrypted(ephemeral, PUBLIC, sealed.CONTEXT + head, data[64:])
+        mine = X25519PrivateKey.from_private_bytes(ephemeral).public_key().public_bytes_raw().hex()
+        row = {"parcel": data.hex(), "opens": opens, "version": version, "private": ephemeral.hex(), "public": mine}
+        rows.append({**row, "bytes": body.hex()})
+    return {"contract": made.data.decode(), "key": PUBLIC.hex(), "uploads": rows, "rfc9180": hpke.A11}
+
+
 def _sizes() -> dict[str, Any]:
     """By batch of a contract whose batches widen: its level, and a report to it."""
     made = widened()
@@ -528,6 +545,8 @@ def vectors() -> dict[str, Any]:
         "scales": _scales(rng),
         "shuffled": [_design(one.design, one.data.decode(), rng) for one in ticketed() if one.design.trust == SHUFFLE],
         "parcels": [_parcels(one, rng) for one in ticketed()],
+        "sealed": _sealed(contract_of(joint_design(), sealing=PUBLIC), np.random.default_rng(SEED)),
+        "sealed_reports": contract_of(shuffle_design(40), sealing=PUBLIC).data.decode(),
         "sizes": _sizes(),
         "budgets": _budgets(rng),
         "laws": _laws(rng),

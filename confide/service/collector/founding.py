@@ -19,11 +19,14 @@ from ...privacy import Guarantee, Schedule
 from ...privacy.guarantee import JOINT, LOCAL
 from ...protocol.accepted import BROWSERS
 from ...protocol.design import AUTO, Design, make
+from ...protocol.releases.report import report_length
 from ..contract import keys
 from ..contract.contract import Contract, weaker
 from ..contract.files import write_whole
 from ..contract.folder import Folder
-from ..contract.intermediary import ROLES, Intermediary
+from ..contract.intermediary import CURATOR, ROLES, Intermediary
+from ..contract.sealed import LONGEST
+from ..contract.sealed import public_key as sealing_key
 from ..contract.tokens import TokenIssuer
 from .adapters import FEATURES, MIXTURE, known_rewards
 
@@ -190,12 +193,13 @@ class ServiceChoices:
         known = self.features or MixtureFeatures.one_hot(self.spec.states, self.spec.actions)
         return MixtureForm(self.spec, known, value_ranges(self._known_rewards()))
 
-    def intermediary(self, title: str, key: bytes) -> Intermediary | None:
-        """What the contract says of the shuffler or the curator who has that public key; None without one."""
+    def intermediary(self, title: str, key: bytes, sealing: bytes | None) -> Intermediary | None:
+        """What the contract says of the shuffler or the curator who has that public key; None without one. sealing: the key that
+        uploads are sealed to, if they are."""
         if self.role is None:
             return None
         patience = 2 * self.seconds
-        usual = {"operator": self.operator or title, "deadline": patience, "patience": patience}
+        usual = {"operator": self.operator or title, "deadline": patience, "patience": patience, "sealing": sealing}
         return Intermediary(**{"role": self.role, "key": key, **usual, **self.between})
 
 
@@ -211,6 +215,8 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
         )
     design, before = chosen.design(), chosen.before
     private, private_between = keys.new_key(), keys.new_key()
+    reports = () if chosen.role == CURATOR else tuple(report_length(design, one) for one in range(len(design.devices)))
+    seals = chosen.role is not None and max(reports, default=0) <= LONGEST
     title = chosen.name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     contract = Contract.written(
         design,
@@ -220,7 +226,9 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
         learner=chosen.learner_entry(),
         labels=chosen.labels,
         window=chosen.seconds,
-        intermediary=chosen.intermediary(title, keys.public_key(private_between)),
+        intermediary=chosen.intermediary(
+            title, keys.public_key(private_between), sealing_key(private_between) if seals else None
+        ),
         issuer=chosen.issuer,
         version=1 if before is None else before.document["version"] + 1,
     )

@@ -267,8 +267,8 @@ def weaker(new: Contract, old: Contract) -> str:
     """A sentence on how a contract guarantees less than another; empty if it does not.
 
     What is compared is a closed list, the same in `js/src/contract.js`: trust; epsilon, delta, rho and the share of users who
-    are assumed to be honest; the key and the operator of the shuffler or curator; what a shuffler's devices keep by
-    themselves; the window; the number of reports.
+    are assumed to be honest; the key and the operator of the shuffler or curator, and the key that uploads are sealed to; what a
+    shuffler's devices keep by themselves; the window; the number of reports.
     """
     first, other = new.document, old.document
     if first["trust"] != other["trust"]:
@@ -290,6 +290,8 @@ def weaker(new: Contract, old: Contract) -> str:
             return f"its {between.role} is another"
         if between.operator == new.operator != earlier.operator:
             return f"its {between.role} is run by the collector's operator"
+        if earlier.sealing is not None and between.sealing != earlier.sealing:
+            return "its uploads are not sealed to the same key"
     issuing = _weaker_issuer(new, old)
     if issuing:
         return issuing

@@ -27,7 +27,8 @@ class Intermediary:
     the first batch of a shuffler, and as many times more where a later one needs more people; None if the schedule says.
     deadline: seconds after its last ticket at which a batch closes, and again that many later if too few came to a shuffler.
     publication: seconds after the deadline until the result is shown. patience: seconds that a batch stays open after a
-    restart, within which devices send again.
+    restart, within which devices send again. sealing: the X25519 key that uploads are sealed to; None if they are sent in the open,
+    at their time only.
     """
 
     role: str
@@ -38,6 +39,7 @@ class Intermediary:
     deadline: float = 3600.0
     publication: float = 60.0
     patience: float = 600.0
+    sealing: bytes | None = None
 
     def for_design(self, design: Design) -> Intermediary:
         """The same entry with as many tickets as the design's batches need, where that was left open."""
@@ -47,16 +49,21 @@ class Intermediary:
 
     def to_json(self) -> dict[str, Json]:
         """The entry in a contract, as plain values."""
-        return {**asdict(self), "key": to_base64(self.key)}
+        plain = {**asdict(self), "key": to_base64(self.key)}
+        del plain["sealing"]  # contracts without it read as before
+        return plain if self.sealing is None else {**plain, "sealing": to_base64(self.sealing)}
 
     @classmethod
     def from_json(cls, document: dict[str, Any], design: Design, window: float) -> Intermediary:
         """Read the entry of a contract; refuse what its design cannot be kept with."""
-        intermediary = cls(**{**document, "key": from_base64(document["key"])})
+        sealing = {"sealing": from_base64(document["sealing"])} if "sealing" in document else {}
+        intermediary = cls(**{**document, "key": from_base64(document["key"]), **sealing})
         if intermediary.role != ROLES[design.trust]:
             raise ValueError(f"under trust {design.trust} it is a {ROLES[design.trust]} who stands in between")
         if len(intermediary.key) != KEY_BYTES:
             raise ValueError(f"the key of its {intermediary.role} is no Ed25519 key")
+        if intermediary.sealing is not None and len(intermediary.sealing) != KEY_BYTES:
+            raise ValueError(f"the key that uploads to its {intermediary.role} are sealed to is no X25519 key")
         if not isinstance(intermediary.operator, str) or not 0 < len(intermediary.operator) <= 200:
             raise ValueError(f"the operator of its {intermediary.role} is no word")
         if intermediary.address is not None and not str(intermediary.address).startswith(("http://", "https://")):

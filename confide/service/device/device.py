@@ -24,6 +24,7 @@ from ...mechanisms.noise import NoiseSource
 from ..contract import answers
 from ..contract.contract import Contract
 from ..contract.encoding import from_base64, to_base64
+from ..contract.intermediary import CURATOR
 from ..contract.uploads import ID_BYTES, MEDIA_TYPE
 from . import chain, sending
 from .episode import Episode
@@ -325,8 +326,9 @@ class Device:
         else:
             what()
 
-    def _draw(self, token: str, lived: Trajectory | ObservedEpisodes) -> None:
-        """Draw the report of an opened episode; once, whoever comes first."""
+    def _draw(self, token: str, lived: Trajectory | ObservedEpisodes | None) -> None:
+        """Draw the report of an opened episode; once, whoever comes first. lived: None if the process that knew has ended; then
+        what it handed over last is the report, or that of an empty episode."""
         contract = self.contract
         assert contract is not None
         with self.store.changing() as document:
@@ -334,10 +336,14 @@ class Device:
             opened = memory.get("open")
             if opened is None or opened["token"] != token:
                 return
-            letter = message(contract, opened, lived, self._noise)
+            handed = opened.get("handed") if lived is None else None
+            if handed is None:
+                version = opened.get("version", 0) + (lived is not None)
+                told = self._episode(None, "", 0).lived() if lived is None else lived
+                handed = to_base64(message(contract, opened, told, self._noise, version))
             due = opened["due"] if contract.window else 0.0
             memory["open"] = None
-            waiting: WaitingReport = {"body": to_base64(letter), "due": due, "tries": 0, "again": 0.0}
+            waiting: WaitingReport = {"body": handed, "due": due, "tries": 0, "again": 0.0}
             if opened.get("ticket"):
                 waiting["batch"], waiting["epoch"] = opened["batch"], None
             memory["letter"] = waiting
@@ -354,7 +360,41 @@ class Device:
         live = self._live.get(opened["token"])
         over = self.contract.window if live is not None else not self.store.is_held(opened["token"])
         if opened["due"] <= self._clock() and over:
-            self._draw(opened["token"], (live or self._episode(None, "", 0)).lived())
+            self._draw(opened["token"], None if live is None else live.lived())
+
+    @quiet(False)
+    @bounded
+    def leave(self) -> bool:
+        """Hand over what there is, now, before the application ends: it is sealed, and opened at the time that was drawn for it.
+        Whether nothing waits to be sent any more.
+
+        A sealed episode of joint privacy may go on, and is replaced when it ends, until it is opened; a report is drawn once, so
+        that its episode is over. Where a contract has no key to seal to, nothing is sent before its time.
+        """
+        contract = self.contract
+        if contract is None or contract.intermediary is None or contract.intermediary.sealing is None:
+            return self.flush()
+        for episode in list(self._live.values()):
+            if contract.intermediary.role == CURATOR:
+                self._hand_over(episode)
+            else:
+                self.conclude(episode)
+        with self.store.changing() as document:
+            if (waiting := self.memory(document).get("letter")) is not None:
+                waiting["due"] = 0.0
+        return self.flush()
+
+    def _hand_over(self, episode: Episode) -> None:
+        """Hand over a sealed episode that may go on; the bytes are kept, in case that it does not."""
+        assert self.contract is not None
+        with self.store.changing() as document:
+            opened = self.memory(document).get("open")
+            if opened is None or opened["token"] != episode.token:
+                return
+            opened["version"] = opened.get("version", 0) + 1
+            body = message(self.contract, opened, episode.lived(), self._noise, opened["version"])
+            opened["handed"] = to_base64(body)
+        self._between().send(body)
 
     @quiet(False)
     @bounded

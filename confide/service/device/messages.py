@@ -15,9 +15,13 @@ from .store import OpenedEpisode
 
 
 def message(
-    contract: Contract, opened: OpenedEpisode, lived: Trajectory | ObservedEpisodes, noise: NoiseSource | None
+    contract: Contract,
+    opened: OpenedEpisode,
+    lived: Trajectory | ObservedEpisodes,
+    noise: NoiseSource | None,
+    version: int = 0,
 ) -> bytes:
-    """The bytes to send about an episode. opened: what was remembered when it began."""
+    """The bytes to send about an episode. opened: what was remembered when it began. version: of a sealed one."""
     design, intermediary = contract.design, contract.intermediary
     question_bytes = opened.get("question")
     question = asked_by(design.question, None if question_bytes is None else from_base64(question_bytes))
@@ -27,10 +31,12 @@ def message(
         number = bytes.fromhex(opened["token"])
         letter = Upload(number, contract.digest, opened["round"], response.to_bytes(design)).to_bytes()
         return letter + from_base64(opened.get("admission", ""))
-    from ..contract.tickets import parcel
+    from ..contract.sealed import upload
 
     ticket = from_base64(opened["ticket"])
     if intermediary.role == CURATOR:
-        return parcel(ticket, handed(response, design.question))
-    (submission,) = response  # disjoint batches: one report, to one shuffler
-    return parcel(ticket, submission.report.to_bytes(design))
+        told = handed(response, design.question)
+    else:
+        (submission,) = response  # disjoint batches: one report, to one shuffler
+        told = submission.report.to_bytes(design)
+    return upload(intermediary, ticket, told, round(1000 * opened["due"]), version)

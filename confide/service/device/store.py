@@ -48,13 +48,16 @@ class TicketTaken(TypedDict, total=False):
 
 
 class OpenedEpisode(TicketTaken):
-    """An episode that goes on: its number in hexadecimal, when its report is due, and the round that it follows."""
+    """An episode that goes on: its number in hexadecimal, when its report is due, and the round that it follows. handed: the sealed
+    upload about it that was handed over last, in base64, and its version."""
 
     token: str
     due: float
     round: int
     question: NotRequired[str]
     admission: NotRequired[str]
+    handed: NotRequired[str]
+    version: NotRequired[int]
 
 
 class WaitingReport(TypedDict):

@@ -24,6 +24,7 @@ from ..contract.encoding import to_base64
 from ..contract.exchange import MOST_BYTES, PeerHeads, Restored
 from ..contract.intermediary import CURATOR
 from ..contract.pausing import SENTENCE, WAIT, Pause
+from ..contract.sealed import OVERHEAD
 from ..contract.tickets import FORM, MEDIA_TYPE
 from ..contract.tokens import MEDIA_TYPE as TOKEN_TYPE
 from ..contract.tokens import TOKEN_BYTES
@@ -44,7 +45,7 @@ from ..http.limits import RATE, Limit, TicketShare
 from ..http.openapi import BYTES, JSON, METRICS, intermediary_document
 from ..http.problems import RETRY, Refused
 from ..http.serving import Ending
-from .batch_manager import CLOSED, SOON, UNCONFIRMED, BatchManager
+from .batch_manager import CLOSED, FULL, SOON, UNCONFIRMED, BatchManager
 from .leasing import SILENT, LeaseKeeper
 from .store import NotYet, Superseded
 
@@ -105,7 +106,8 @@ class IntermediaryServer:
         self._pause = Pause(manager.folder.path)
         self._limit, self._places = Limit(rate), TicketShare()
         self._inside: Counter[str] = Counter()
-        self._longest = FORM.size + manager.open_batches.longest
+        sealing = 0 if manager.about.sealing is None else OVERHEAD
+        self._longest = FORM.size + sealing + manager.open_batches.longest
         self._openapi = json.dumps(
             intermediary_document(self.role, self._longest, manager.contract.tokens is not None)
         ).encode()
@@ -188,6 +190,8 @@ class IntermediaryServer:
             raise Refused("closed", "batch-closed", "The batch of this ticket is closed. Drop the upload.")
         if outcome == SOON:
             raise Refused("busy", "batch-closing", "The batch of this ticket is being closed.", RETRY)
+        if outcome == FULL:
+            raise Refused("busy", "uploads-held", "No more uploads can be held for now. Send this one again.", RETRY)
         self._inside["taken"] += 1
         return self._json({"epoch": self.manager.epoch}, 202)
 
@@ -223,7 +227,8 @@ class IntermediaryServer:
         """Public metrics; with the operator's token also those that are not public."""
         page = await in_thread(self._metrics)
         if shows_token(request, self.manager.keys.token):
-            page += "".join(f"inside_{name} {many}\n" for name, many in sorted(self._inside.items())).encode()
+            inside = {**self._inside, "unreadable": self.manager.unreadable}
+            page += "".join(f"inside_{name} {many}\n" for name, many in sorted(inside.items())).encode()
         return Response(page, media_type=METRICS)
 
     def _metrics(self) -> bytes:

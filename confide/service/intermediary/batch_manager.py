@@ -25,22 +25,24 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from ...errors import FormatError, InvalidInput
+from ..contract import sealed
 from ..contract.closings import Closing, SignedClosing
 from ..contract.contract import Contract
 from ..contract.exchange import PeerHeads, Restored
 from ..contract.files import write_whole
 from ..contract.heads import FIRST, SignedHead
-from ..contract.intermediary import Intermediary
+from ..contract.intermediary import CURATOR, Intermediary
 from ..contract.signing import Behind, check_follows
 from ..contract.tickets import Ticket, opened
 from . import sealing
 from .folder import RoleFolder
+from .held import HeldUploads, spool_of
 from .open_batches import OpenBatches
 from .store import Batch, BatchStore, Lease, NotYet, Place, Superseded
 
 LOG = logging.getLogger("confide.batches")
-TAKEN, CLOSED, SOON = "taken", "closed", "soon"
-"""A message is in its batch; it came too late; whether it did is being decided."""
+TAKEN, CLOSED, SOON, FULL = "taken", "closed", "soon", "full"
+"""A message is in its batch; it came too late; whether it did is being decided; no more sealed ones can be held for now."""
 
 
 JOINED = 0.25
@@ -90,6 +92,10 @@ class BatchManager:
         self._open: dict[int, Batch] = {}
         self._closed: set[int] = set()
         self._nonce = os.urandom(16)
+        self._held: HeldUploads | None = None
+        if self.about.sealing is not None:
+            spool = spool_of(folder.path, self.contract.digest, self.about.role)
+            self._held = HeldUploads(spool, replaced=self.about.role == CURATOR)
         self.address = ""
         """Where this process is reached."""
         self.ended = False
@@ -98,6 +104,8 @@ class BatchManager:
         """Whether this process has the lease: no other issues tickets, takes parcels or closes batches."""
         self.confirmed = False
         """Whether the collector has confirmed, since this process has the lease, that nothing published is missing here."""
+        self.unreadable = 0
+        """How many sealed messages could not be read when their time had come; for the operator alone."""
 
     def _check_head(self) -> None:
         """Refuse a database that is behind what was published: it would draw published noise anew; and a folder that is behind
@@ -136,7 +144,18 @@ class BatchManager:
         self.holds = self.store.begin_epoch(self.clock(), self.address, seen)
         if self.holds:
             self.look()
+            self._recover()
         return self.holds
+
+    def _recover(self) -> None:
+        """Hold again what a process before this one held of batches that are open: whoever closed a page does not send again."""
+        if self._held is not None:
+            with self._lock:
+                for batch in self._held.copied():
+                    if self._is_closed(batch):
+                        self._held.close(batch)
+                    else:
+                        self._held.recover(batch, self.keys.tickets)
 
     def lose(self) -> None:
         """Forget what is open, and that the collector has confirmed anything: another process has the lease, or this one begins."""
@@ -144,6 +163,8 @@ class BatchManager:
             self.holds = self.confirmed = False
             for number in list(self._seen):
                 self._forget(number)
+            if self._held is not None:
+                self._held.forget_all()
             self._open = {}
 
     def exchange(self, shown: PeerHeads) -> PeerHeads:
@@ -253,7 +274,8 @@ class BatchManager:
         return ticket, message
 
     def take(self, ticket: Ticket, message: bytes) -> str:
-        """Add a message to the batch of its ticket, once: `taken`, `closed` or `soon`; or refuse it by a FormatError."""
+        """Add a message to the batch of its ticket, once, or hold it until its time if it is sealed: `taken`, `closed`, `soon` or
+        `full`; or refuse it by a FormatError."""
         number = ticket.batch
         with self._lock:
             if number in self._closed or (
@@ -264,13 +286,38 @@ class BatchManager:
             full = self._open.get(number)
             if full is not None and self.clock() >= self.deadline(full):
                 return SOON
-            seen = self._seen.setdefault(number, bytearray(self.contract.tickets(number)))
-            if ticket.place >= len(seen):  # the batch was joined to people who came later
-                seen.extend(bytes(ticket.place + 1 - len(seen)))
-            if not seen[ticket.place]:
-                self.open_batches.take(number, message)
-                seen[ticket.place] = 1
+            if self._held is None:
+                self._count_once(ticket, message)
+            elif self._held.full:
+                return FULL
+            elif not self._seen_of(ticket)[ticket.place]:  # what was opened is not replaced
+                self._held.put(ticket, message)
             return TAKEN
+
+    def _seen_of(self, ticket: Ticket) -> bytearray:
+        """Of a ticket's batch, a byte for each place: whether a message is in the sum."""
+        seen = self._seen.setdefault(ticket.batch, bytearray(self.contract.tickets(ticket.batch)))
+        if ticket.place >= len(seen):  # the batch was joined to people who came later
+            seen.extend(bytes(ticket.place + 1 - len(seen)))
+        return seen
+
+    def _count_once(self, ticket: Ticket, message: bytes) -> None:
+        seen = self._seen_of(ticket)
+        if not seen[ticket.place]:
+            self.open_batches.take(ticket.batch, message)
+            seen[ticket.place] = 1
+
+    def _open_due(self, batch: int | None = None) -> None:
+        """Open the sealed messages whose time has come, or all of a batch that closes, and add them up. One that cannot be read
+        is an absentee's: it is in no sum, and is not replaced."""
+        if self._held is not None:
+            private = sealed.private_key(self.keys.private)
+            for ticket, upload, _ in self._held.due(self.clock(), batch):
+                try:
+                    self._count_once(ticket, sealed.opened(private, ticket.to_bytes(), upload))
+                except FormatError:
+                    self._seen_of(ticket)[ticket.place] = 1
+                    self.unreadable += 1
 
     def _is_closed(self, number: int) -> bool:
         batch = self.store.batch(number)
@@ -281,6 +328,8 @@ class BatchManager:
         if not self.confirmed:
             return False
         now = self.clock()
+        with self._lock:
+            self._open_due()
         return any(now >= self.deadline(batch) and self._close(batch) for batch in list(self._open.values()))
 
     def _close(self, batch: Batch) -> bool:
@@ -292,6 +341,7 @@ class BatchManager:
             b"" if newest is None else sealing.opened(self.keys.seal, self._place(number - 1), bytes(newest.state))
         )
         with self._lock:
+            self._open_due(batch.number)
             closed = self.open_batches.close(batch.number, self.contract.tickets(batch.number), state_before)
         if closed is None:
             self._join(batch)
@@ -312,6 +362,8 @@ class BatchManager:
         self._turn(lambda: self.store.close(batch.number, number, signed, closed.body, published_at, state))
         with self._lock:
             self._forget(batch.number)
+            if self._held is not None:
+                self._held.close(batch.number)
             self._closed.add(batch.number)
             self._open.pop(batch.number, None)
         LOG.info("batch closed", extra={"details": {"batch": batch.number, "closing": number}})

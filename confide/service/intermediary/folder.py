@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import FormatError, InvalidInput
-from ..contract import keys
+from ..contract import keys, sealed
 from ..contract.contract import Contract
 from ..contract.folder import Folder
 from ..contract.intermediary import Intermediary
@@ -63,7 +63,8 @@ class RoleFolder:
         """The keys of the role, which must be those that the contract names."""
         path = key_file(self.path, self.role)
         private = keys.load_key(path)
-        if keys.public_key(private) != intermediary.key:
+        sealing = intermediary.sealing
+        if keys.public_key(private) != intermediary.key or sealing not in (None, sealed.public_key(private)):
             raise FormatError(
                 "intermediary-key-wrong", f"{path} is not the key that the contract names for its {self.role}."
             )

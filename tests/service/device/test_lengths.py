@@ -23,6 +23,7 @@ from confide.protocol.releases.report import report_length
 from confide.protocol.trusts.mixing import Mixing
 from confide.service.contract import Contract, Ticket
 from confide.service.contract.encoding import to_base64
+from confide.service.contract.sealed import OVERHEAD, public_key
 from confide.service.contract.tickets import FORM
 from confide.service.contract.uploads import HEADER, upload_length
 from confide.service.device.messages import message
@@ -30,19 +31,20 @@ from tests.lab.audit.test_sweep import ROWS, case
 from tests.service.contract.example import contract
 from tests.service.intermediary.offices import contract_of
 
+SEALING = public_key(bytes(range(32)))
 SERVED = [row for row in ROWS if row.trust in ("local", "shuffle", "joint")]
 
 
 @cache
 def contract_for(row: Combination) -> Contract:
     design = case(row)
-    return contract(design) if row.trust == "local" else contract_of(design)
+    return contract(design) if row.trust == "local" else contract_of(design, sealing=SEALING)
 
 
 def sent(made: Contract, lived: Trajectory) -> bytes:
     """What a device of this contract sends about an episode."""
     ticket = Ticket(made.digest, 1, 0, 1).issued(bytes(32)).to_bytes()
-    opened: dict[str, Any] = {"token": "00" * 16, "round": 1, "ticket": to_base64(ticket)}
+    opened: dict[str, Any] = {"token": "00" * 16, "round": 1, "due": 1e9, "ticket": to_base64(ticket)}
     member = audited_question(made.design)
     if member is not None:
         opened["question"] = to_base64(member.to_bytes())
@@ -54,7 +56,7 @@ def expected(made: Contract) -> int:
     if made.design.trust == "local":
         return upload_length(made.design)
     joint = made.design.trust == "joint"
-    return FORM.size + (handed_length(made.design.question) if joint else report_length(made.design))
+    return FORM.size + OVERHEAD + (handed_length(made.design.question) if joint else report_length(made.design))
 
 
 @st.composite
@@ -88,6 +90,8 @@ def test_who_stays_sends_no_more_than_who_roams(trust: str) -> None:
         made = contract(design)
     else:
         schedule, mixing = Schedule.sized(400, 400), Mixing(400)
-        made = contract_of(make(Request(question, promise, schedule, mechanism="shuffled-bits", mixing=mixing)))
+        made = contract_of(
+            make(Request(question, promise, schedule, mechanism="shuffled-bits", mixing=mixing)), sealing=SEALING
+        )
     lengths = {len(sent(made, lived)) for lived in (STAYS, ROAMS) for _ in range(10)}
     assert lengths == {expected(made)} and HEADER.size < min(lengths)

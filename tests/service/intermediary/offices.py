@@ -20,7 +20,7 @@ from confide.service.contract.exchange import PeerHeads
 from confide.service.contract.files import write_whole
 from confide.service.contract.heads import FIRST
 from confide.service.contract.intermediary import CURATOR, ROLES, SHUFFLER
-from confide.service.contract.tickets import parcel
+from confide.service.contract.sealed import upload
 from confide.service.intermediary import BatchManager
 from confide.service.intermediary.curator import EpisodeBatches
 from confide.service.intermediary.folder import RoleFolder
@@ -128,7 +128,7 @@ def message(design: Design, lived: Trajectory) -> bytes:
 
 def hand_over(office: BatchManager, ticket: Ticket, lived: Trajectory) -> str:
     """Take it through the same reading as the door does."""
-    return office.take(*office.read(parcel(ticket.to_bytes(), message(office.contract.design, lived))))
+    return office.take(*office.read(upload(office.about, ticket.to_bytes(), message(office.contract.design, lived))))
 
 
 def tickets(office: BatchManager, many: int) -> list[Ticket]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.service.contract.tickets import parcel
+from confide.service.contract.sealed import upload
 from confide.service.intermediary import BatchManager
 from confide.service.intermediary.curator import EpisodeBatches
 from confide.service.intermediary.folder import RoleFolder
@@ -31,7 +31,7 @@ def test_the_judge_sees_what_is_lost_double_and_changed(tmp_path: Path, trust: s
     confirm(office, private=folder.key(contract))
     for cell, ticket in enumerate(tickets(office, SIZE)):
         if cell != 7:
-            body = parcel(ticket.to_bytes(), message(contract, 4 if cell == 11 else cell))
+            body = upload(office.about, ticket.to_bytes(), message(contract, 4 if cell == 11 else cell))
             office.take(*office.read(body))
     clock.now += TIMES["deadline"] + TIMES["patience"] + TIMES["publication"]
     assert office.step()

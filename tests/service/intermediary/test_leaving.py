@@ -1,0 +1,133 @@
+"""An application that ends before its report is due: what it hands over, and what its next run sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from confide.service.contract import sealed
+from confide.service.contract.encoding import from_base64
+from confide.service.device import Device, MemoryStore, Transport
+from tests.service.collector.services import wait_for
+
+from .offices import BETWEEN, contract_of, joint_design, shuffle_design
+from .services import Pair, serving
+
+pytestmark = pytest.mark.service
+BATCH = 8
+
+
+@pytest.fixture(params=["joint", "shuffle"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    design = joint_design(BATCH, 2) if request.param == "joint" else shuffle_design(BATCH, 2)
+    with serving(tmp_path, contract_of(design, sealing=sealed.public_key(BETWEEN))) as instance:
+        yield instance
+
+
+def device_of(pair: Pair, store: MemoryStore) -> Device:
+    device = Device(
+        Transport(pair.collector.url), pair.collector.contract, store=store, background=False, clock=pair.clock
+    )
+    device.refresh()
+    return device
+
+
+def memory_of(pair: Pair, store: MemoryStore) -> Any:
+    return store.read()["services"][pair.collector.url]
+
+
+def held(pair: Pair) -> list[sealed.SealedUpload]:
+    """What is held sealed, and not opened yet."""
+    office = pair.doors.manager
+    assert office._held is not None
+    return [one.upload for batch in office._held._held.values() for one in batch.values()]
+
+
+def version(body: str) -> int:
+    return sealed.read(from_base64(body)[64:]).version
+
+
+def test_an_application_that_ends_leaves_its_upload_which_is_opened_at_its_time(pair: Pair) -> None:
+    store = MemoryStore()
+    device = device_of(pair, store)
+    episode = device.begin()
+    due = memory_of(pair, store)["open"]["due"]
+    episode.act(0)
+    episode.observe(1.0, 1)
+    assert held(pair) == []
+    device.leave()
+    (upload,) = held(pair)
+    assert upload.opens == round(1000 * due) and 1 not in {b for b, s in pair.doors.manager._seen.items() if any(s)}
+    pair.clock.now = due + 0.001
+    wait_for(lambda: pair.doors.manager._seen[1][0] == 1)
+    assert held(pair) == [] and pair.doors.manager.unreadable == 0
+
+
+def test_the_next_run_sends_the_same_bytes(pair: Pair) -> None:
+    """Also where the process that took them forgot, and had no copy."""
+    store = MemoryStore()
+    device = device_of(pair, store)
+    episode = device.begin()
+    episode.act(0)
+    episode.observe(1.0, 1)
+    device.leave()
+    first = memory_of(pair, store)
+    body = first["open"]["handed"] if first.get("open") else first["letter"]["body"]
+    store._held.clear()  # the process ended
+    pair.doors.manager.begin()
+    wait_for(lambda: pair.doors.manager.confirmed)
+    again = device_of(pair, store)
+    pair.clock.now += pair.collector.contract.window
+    assert again.flush()
+    assert memory_of(pair, store)["letter"]["body"] == body and version(body) == 1
+    wait_for(lambda: pair.doors.manager._seen[1][0] == 1)
+
+
+def test_a_sealed_episode_goes_on_and_a_report_is_over(pair: Pair) -> None:
+    store = MemoryStore()
+    device = device_of(pair, store)
+    episode = device.begin()
+    episode.act(0)
+    episode.observe(1.0, 1)
+    device.leave()
+    (before,) = held(pair)
+    episode.act(1)
+    episode.observe(1.0, 2)
+    device.leave()
+    (after,) = held(pair)
+    if pair.doors.role == "curator":
+        assert (before.version, after.version) == (1, 2)
+        episode.finish()
+        assert version(memory_of(pair, store)["letter"]["body"]) == 3
+        device.leave()
+        assert held(pair)[0].version == 3
+    else:
+        assert before == after and memory_of(pair, store)["open"] is None
+        episode.finish()
+        assert held(pair) == [before]
+
+
+def test_who_never_left_and_crashed_sends_an_empty_episode_of_version_0(pair: Pair) -> None:
+    store = MemoryStore()
+    device = device_of(pair, store)
+    device.begin().act(0)
+    store._held.clear()
+    again = device_of(pair, store)
+    pair.clock.now += pair.collector.contract.window
+    assert again.flush()
+    assert version(memory_of(pair, store)["letter"]["body"]) == 0
+
+
+def test_where_nothing_is_sealed_nothing_leaves_before_its_time(tmp_path: Path) -> None:
+    with serving(tmp_path, contract_of(joint_design(BATCH, 2))) as pair:
+        store = MemoryStore()
+        device = device_of(pair, store)
+        episode = device.begin()
+        device.leave()
+        episode.finish()
+        device.leave()
+        letter = memory_of(pair, store)["letter"]
+        assert letter["epoch"] is None and letter["due"] > pair.clock.now
