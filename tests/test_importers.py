@@ -38,6 +38,7 @@ REASONS: dict[str, str] = {
             "learning/planning/shrinkage",
             "mechanisms/plain",
             "service/dashboard/worth",
+            "service/intermediary/held",
             "service/intermediary/leasing",
             "service/intermediary/sealing",
         ),
