@@ -59,6 +59,10 @@ class RecordWarning(UserWarning):
     """What is read was made by other sources of this package than those that read it."""
 
 
+class NotRecommended(UserWarning):
+    """A policy is asked for actions that its own fit does not recommend in place of current practice."""
+
+
 class Unfinished(ConfideError):
     """A fit whose release was paid for, and that failed afterwards. `fit` holds the release: learn from it by `refit`."""
 

@@ -38,6 +38,7 @@ def commands() -> str:
         lines += [f"## {user.partition(':')[0]}", ""]
         for name, (command, context) in found.items():
             if name.split()[0] in words:
+                command._help_option = None  # click keeps that of the first context it saw, which may have had no -h
                 lines += [f"### confide {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()) + "\n"
 

@@ -234,7 +234,8 @@ def _in_one_line(error: click.ClickException) -> str:
     """The message of an error of click in one line, with where to look for help."""
     message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{message}. See {context.command_path if context is not None else 'confide'} --help."
+    stop = "" if message.endswith("?") else "."
+    return f"{message}{stop} See {context.command_path if context is not None else 'confide'} --help."
 
 
 def main() -> None:

@@ -283,5 +283,7 @@ def _show_check(checked: Check, as_json: bool) -> int:
         )
     for problem in checked.problems:
         click.echo(f"wrong      {in_fit_file(problem.sentence, click.get_current_context().params.get('data', ()))}")
+    if any(problem.rows for problem in checked.problems):
+        click.echo("A row counts under its first fault only: others may show when that is mended.")
     click.echo("This fit would be refused." if checked.problems else "This fit would go ahead. Nothing was spent.")
     return 2 if checked.problems else 0

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import validation
-from .intervals import NAME, SeedInterval, SeedValues, paired_ratio_interval, ratio_interval, unseen_share
+from .intervals import NAME, PRIOR_SEEDS, SeedInterval, SeedValues, paired_ratio_interval, ratio_interval, unseen_share
 from .numbers import written
 
 TEXT, CSV, LATEX = "text", "csv", "latex"
@@ -48,7 +48,8 @@ def footnote(seeds: int) -> str:
     if seeds == 1:
         return "One seed has no interval: run more."
     return (
-        f"Interval: {NAME}. {seeds} seeds may miss a kind of run that happens in up to {unseen_share(seeds):.0%} of all seeds, and "
+        f"Interval: {NAME}, with a prior of {PRIOR_SEEDS:.0f} seeds that widens those of few. {seeds} seeds may miss a kind "
+        f"of run that happens in up to {unseen_share(seeds):.0%} of all seeds, and "
         "no interval made of them counts it. A dash: the seeds do not tell."
     )
 

@@ -87,6 +87,7 @@ def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[np.generic]:
     states = states_of(fit, inputs) if fit.config.get("vectors") is None else _points(fit, inputs)
     steps = np.broadcast_to(np.asarray(0 if step is None else step), (len(states),))
     best = fit.policy.chosen(validation.indices("steps", steps, int(fit.config["horizon"])), states)
+    fit.warn_of(bool((best >= 0).any()))
     names = np.array([*fit.actions, CURRENT_PRACTICE], dtype=object)
     return np.asarray(names[best])
 

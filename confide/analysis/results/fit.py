@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import os
 import secrets
+import warnings
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
-from ...errors import FormatError, InvalidInput
+from ...errors import FormatError, InvalidInput, NotRecommended
 from ...mdp import CURRENT_PRACTICE, Policy, Spec
 from ...mdp.critic import Critic, VectorPolicy
 from ...mdp.knowledge import Knowledge
@@ -161,10 +162,22 @@ class Fit:
         Where people should go on as they do now, the answer is `"current practice"`.
         """
         if not isinstance(state, str):
-            return self.policy.act(step, state, rng)
+            action = self.policy.act(step, state, rng)
+            self.warn_of(action != CURRENT_PRACTICE)
+            return action
         number = self.states.index(validation.choice("state", state, self.states))
         action = self.policy.act(step, number, rng)
+        self.warn_of(action != CURRENT_PRACTICE)
         return self.actions[action] if isinstance(action, int) else action
+
+    def warn_of(self, change: bool) -> None:
+        """Warn whoever asks for a change that this fit found no reason to recommend."""
+        if change and self.findings.get("recommended") is False:
+            warnings.warn(
+                "This policy is not recommended: its fit could not say that it is better than current practice. `report` says why.",
+                NotRecommended,
+                stacklevel=3,
+            )
 
     def predict(self, inputs: Any, step: Any = None) -> NDArray[np.generic]:
         """(n,) the policy's actions for many people at once, with labels; see `exports.predict`."""
@@ -292,13 +305,16 @@ class Fit:
                 self._write_table(csv.writer(file), self.policy, self.values)
 
     def _write_table(self, rows: Any, policy: Policy, values: NDArray[np.float64]) -> None:
-        """The most likely action of every step and state, with labels; or to follow current practice."""
+        """The most likely action of every step and state, with labels, or to follow current practice; what is surely reached
+        from there on, in units of rewards."""
         rows.writerow(HEADER)
+        low, high = map(float, self.config["reward_range"])
         best, chance = policy.actions, policy.probabilities.max(axis=-1)
         for step, state in np.ndindex(best.shape):
             chosen, likely = best[step, state], chance[step, state]
             action, likely = (CURRENT_PRACTICE, 1.0) if chosen < 0 else (self.actions[chosen], likely)
-            rows.writerow((step, self.states[state], action, f"{likely:.6g}", f"{values[step, state]:.6g}"))
+            worth = low * (len(best) - step) + (high - low) * values[step, state]
+            rows.writerow((step, self.states[state], action, f"{likely:.6g}", f"{worth:.6g}"))
 
     @classmethod
     def load(cls, folder: str | Path) -> Fit:

@@ -103,7 +103,8 @@ def resolve(address: str, trust: str) -> ChosenLearner:
         stated = " or ".join(found.trusts)
         raise InvalidInput(
             "baseline-trust",
-            f"{parts.name} is stated for trust {stated}. Got {trust}. Take the learner {found.learner!r}.",
+            f"{parts.name} is stated for trust {stated}. Got {trust}. Say --trust {found.trusts[-1]}, or take the learner "
+            f"{found.learner!r}, which is.",
         )
     return ChosenLearner(found.learner, {**found.options, **parts.options}, {**found.choices, **choices})
 

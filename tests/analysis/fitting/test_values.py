@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import confide as cf
 from confide.analysis.fitting import refit
 from confide.analysis.results.fit import Fit
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, NotRecommended
 from confide.lab.simulation.offline_log import draw_records
 from confide.learning.planning.evaluation import policy_value
 from confide.mdp import CURRENT_PRACTICE, Model, Policy
@@ -158,3 +159,36 @@ def test_episodes_of_one_person_are_not_taken_for_one(tmp_path: Path) -> None:
     practice, usual = fit.findings["practice"], policy_value(WORLD, USUAL)
     assert fit.users == 2000 and practice["high"] - practice["low"] < 0.2
     assert abs(practice["value"] - usual) < 0.1 and abs(fit.findings["value"] - usual) < 0.5
+
+
+def test_a_policy_that_is_not_recommended_says_so_when_it_is_asked_for_a_change(unclear: tuple[Fit, Path]) -> None:
+    fit, _ = unclear
+    fit.predict(["severe"])  # to go on as now needs no warning, and here a warning is an error
+    asked = replace(fit, policy=Policy(np.eye(3)[np.zeros((6, 6), dtype=int)]))
+    for ask in (lambda: asked.act(0, "severe"), lambda: asked.act(0, 3), lambda: asked.predict(["severe"])):
+        with pytest.warns(NotRecommended, match="not recommended"):
+            ask()
+    surely = replace(asked, findings={**fit.findings, "recommended": True})
+    assert surely.act(0, "severe") == surely.predict(["severe"])[0]
+
+
+def test_values_of_the_table_are_in_units_of_rewards(tmp_path: Path) -> None:
+    world, usual = cf.environments.clinic.clinic(3), cf.environments.clinic.practice(3)
+    names = {"states": list(cf.environments.clinic.STATES), "actions": list(cf.environments.clinic.ACTIONS)}
+    records = draw_records(world, usual, 400, np.random.default_rng(0), names["states"], names["actions"])
+    worth = np.asarray(records["reward"], dtype=float)
+    found = {}
+    for name, rewards, bounds in (("plain", worth, (0.0, 1.0)), ("dollars", 10 * worth - 4, (-4.0, 6.0))):
+        data = cf.trajectories.read(
+            {**records, "reward": rewards}, labels=names, horizon=3, fixed_length=True, reward_range=bounds
+        )
+        words = {"ledger": tmp_path / f"{name}.json", "budget": 1.0, "out": tmp_path / name}
+        fit = cf.fit(data, privacy=cf.Central(rho=1.0), **words)
+        with open(tmp_path / name / "policy.csv", newline="") as file:
+            found[name] = np.array([float(row["value"]) for row in csv.DictReader(file)]).reshape(3, 6)
+        left = (3 - np.arange(3))[:, None]
+        assert fit.values is not None
+        np.testing.assert_allclose(
+            found[name], bounds[0] * left + (bounds[1] - bounds[0]) * fit.values[:3], rtol=1e-4, atol=1e-4
+        )
+    assert found["dollars"].min() < 0 or found["dollars"].max() > 3
