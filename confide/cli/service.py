@@ -128,7 +128,8 @@ def _show(results: dict[str, Json], as_json: bool) -> None:
     if as_json:
         emit(results)
         return
-    table(["what", "found"], [(name, value) for name, value in results.items() if value is not None])
+    named = {"people": "people of closed rounds"}
+    table(["what", "found"], [(named.get(name, name), value) for name, value in results.items() if value is not None])
 
 
 @click.group("service", epilog=EXAMPLES)

@@ -37,7 +37,7 @@ from ...privacy.conversion import gaussian_epsilon, gaussian_mu
 from ...protocol.kinds.counts import DROPPED
 from ...protocol.releases import CountRelease
 from ...protocol.releases.release import Radius
-from ..reporting.stated import Findings, FoundGain, OtherPromise, Power, StatedCoverage
+from ..reporting.stated import Findings, FoundGain, OtherGuarantee, Power, StatedCoverage
 
 CHANCE, CONFIDENCE = 0.8, 0.95
 """With which chance a gain is to be found, and with which confidence it must then be above zero."""
@@ -177,10 +177,11 @@ def prospects(
         gain = None if None in known else stated(ratio)
         found[ratio] = None if gain is None else max([gain, *(one for one in known if one is not None)])
     rows: list[FoundGain] = [
-        {"promise": _other(release.guarantee, factor), "gain": found[ratio]} for factor, ratio in sorted(ratios.items())
+        {"guarantee": _other(release.guarantee, factor), "gain": found[ratio]}
+        for factor, ratio in sorted(ratios.items())
     ]
-    rows += [{"promise": None, "gain": found[0.0]}] if rows else []
-    power: Power = {"chance": CHANCE, "gain": found[1.0], "largest": largest, "promises": rows}
+    rows += [{"guarantee": None, "gain": found[0.0]}] if rows else []
+    power: Power = {"chance": CHANCE, "gain": found[1.0], "largest": largest, "guarantees": rows}
     return {"coverage": coverage(plan), "power": power}
 
 
@@ -210,7 +211,7 @@ def coverage(plan: OfflinePlan) -> StatedCoverage:
     }
 
 
-def _other(promise: Guarantee, factor: float) -> OtherPromise:
+def _other(promise: Guarantee, factor: float) -> OtherGuarantee:
     """The promise whose noise has variance 1/factor of this one's."""
     if promise.rho is not None:
         return {"rho": promise.rho * factor, "epsilon": None, "delta": 0.0}

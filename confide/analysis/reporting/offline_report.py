@@ -338,10 +338,10 @@ def _coverage(findings: Findings) -> str:
 def _cost(findings: Findings, true: Guarantee) -> str:
     """Which gain is found under this and other promises, and without privacy."""
     power, unit = findings.get("power"), noun(true)
-    if power is None or not power["promises"]:
+    if power is None or not power["guarantees"]:
         return ""
-    *others, last = power["promises"]
-    private_rows = [(row["promise"], row["gain"]) for row in others if row["promise"] is not None]
+    *others, last = power["guarantees"]
+    private_rows = [(row["guarantee"], row["gain"]) for row in others if row["guarantee"] is not None]
     found = "With as many people, and without privacy, " + _found(last["gain"], power, unit)
     text = f"<p>{_found(power['gain'], power, unit).capitalize()} {found}</p>"
     key = "rho" if private_rows[0][0]["rho"] is not None else "epsilon"

@@ -59,7 +59,7 @@ class EndedEarly(StatedInterval):
     before_last: bool
 
 
-class OtherPromise(TypedDict):
+class OtherGuarantee(TypedDict):
     """A guarantee with more or less noise."""
 
     rho: float | None
@@ -70,7 +70,7 @@ class OtherPromise(TypedDict):
 class FoundGain(TypedDict):
     """The gain that would have been found under another guarantee, None for none; None where not even the largest would."""
 
-    promise: OtherPromise | None
+    guarantee: OtherGuarantee | None
     gain: float | None
 
 
@@ -80,7 +80,7 @@ class Power(TypedDict):
     chance: float
     gain: float | None
     largest: float
-    promises: list[FoundGain]
+    guarantees: list[FoundGain]
 
 
 class StatedCoverage(TypedDict):

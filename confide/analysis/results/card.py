@@ -44,7 +44,7 @@ def card(fit: Fit) -> dict[str, Any]:
             "returns": config.get("return_range"),
             "users": config["users"],
         },
-        "promise": {"said": str(true), **true.as_json(), "certificate": certificate.digest},
+        "guarantee": {"said": str(true), **true.as_json(), "certificate": certificate.digest},
         "learner": {"name": config["learner"], "options": config.get("options") or {}, "scale": config.get("scale")},
         "worth": {
             name: findings.get(name)
@@ -84,7 +84,7 @@ def card_page(fit: Fit) -> str:
         ("Hidden", data["unit"]),
         ("Problem", f"{data['states'] or 'vector'} states, {data['actions']} actions, at most {steps}"),
         ("Rewards", f"{written(data['rewards'][0])} to {written(data['rewards'][1])} a step"),
-        ("Guarantee", values["promise"]["said"]),
+        ("Guarantee", values["guarantee"]["said"]),
         ("Learner", str(values["learner"]["name"])),
         ("Worth", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(unit)}{usual}"),
         ("Answer", answer),

@@ -35,7 +35,7 @@ def as_json(fit: Fit) -> str:
         "actions": list(fit.actions),
         "steps": steps,
         "policy": [{state: names[action] for state, action in zip(fit.states, row, strict=True)} for row in best],
-        "promise": str(fit.certificate.guarantee),
+        "guarantee": str(fit.certificate.guarantee),
         "hides": fit.certificate.guarantee.unit,
     }
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"

@@ -122,11 +122,11 @@ class StoredDocuments:
 def _promised(contract: Contract) -> dict[str, Json]:
     """What is said first: who may take part, then what is promised."""
     first = {"admission": "; ".join(admission_lines(contract)) or f"one token a person, of {_issuer_name(contract)}"}
-    return {**first, "contract": contract.pin, "promise": held_words(contract), "rounds": len(contract.ends)}
+    return {**first, "contract": contract.pin, "guarantee": held_words(contract), "rounds": len(contract.ends)}
 
 
 def _issuer_name(contract: Contract) -> str:
-    return "nobody" if contract.issuer is None else contract.issuer.name
+    return "no issuer" if contract.issuer is None else contract.issuer.name
 
 
 def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:

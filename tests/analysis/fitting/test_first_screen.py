@@ -58,7 +58,7 @@ def test_no_number_is_beyond_what_rewards_allow(seed: int, capsys: pytest.Captur
     power = findings["power"]
     possible = units.most - findings["practice"]["value"]
     assert power["largest"] == pytest.approx(possible)
-    for stated in (power["gain"], *(row["gain"] for row in power["promises"])):
+    for stated in (power["gain"], *(row["gain"] for row in power["guarantees"])):
         assert stated is None or 0 <= stated < power["largest"]
     result: Any = learn(learner, None, first_states(data.knowledge, releases), releases)
     alike = np.zeros_like(result.extended)

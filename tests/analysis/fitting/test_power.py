@@ -71,7 +71,7 @@ def test_where_nothing_would_have_been_found_that_is_said(capsys: pytest.Capture
     power, possible = findings["power"], 8 - findings["practice"]["value"]
     assert findings["gain"]["high"] < possible
     assert power["gain"] is None and power["chance"] == CHANCE and power["largest"] == pytest.approx(possible)
-    assert [row["gain"] for row in power["promises"]][:2] == [None, None]
+    assert [row["gain"] for row in power["guarantees"]][:2] == [None, None]
     show_worth({**findings, "gain": {"value": 0.0, "low": -0.1, "high": 0.1, "sure": False}})
     said = capsys.readouterr().out
     assert "no difference was found; not even the largest possible gain, " in said
@@ -84,7 +84,7 @@ def test_what_is_said_of_a_gain_that_would_have_been_found(capsys: pytest.Captur
     findings = learning_result(LearningTask(Apvi(data.knowledge), None, data.knowledge, units), releases).findings
     power = findings["power"]
     assert power["gain"] == pytest.approx(rehearsal(ROWS[0]).found(), rel=0.5)
-    gains = [row["gain"] for row in power["promises"]]
+    gains = [row["gain"] for row in power["guarantees"]]
     assert len(gains) == len(FACTORS) + 1 and power["gain"] == gains[FACTORS.index(1.0)]
     known = [math.inf if gain is None else gain for gain in gains]
     assert known == sorted(known, reverse=True)  # a weaker promise finds no less, and none finds most

@@ -40,9 +40,9 @@ def findings(low: float = 0.2, high: float = 0.6, **more):
 
 def power(gain: float | None, without: float | None = 0.125):
     rows = [(0.05, None), (0.5, gain), (5.0, 0.25)]
-    promises = [{"promise": {"rho": rho, "epsilon": None, "delta": 0.0}, "gain": found} for rho, found in rows]
-    last = {"promise": None, "gain": without}
-    return {"chance": 0.8, "gain": gain, "largest": 1.5, "promises": [*promises, last]}
+    promises = [{"guarantee": {"rho": rho, "epsilon": None, "delta": 0.0}, "gain": found} for rho, found in rows]
+    last = {"guarantee": None, "gain": without}
+    return {"chance": 0.8, "gain": gain, "largest": 1.5, "guarantees": [*promises, last]}
 
 
 def page(promise=None, states=("well", "<b>ill</b>"), actions=("wait", "treat"), steps=3, **changed) -> str:

@@ -59,7 +59,7 @@ def test_the_chain_in_a_folder_is_followed_to_its_end(served: Folder, capsys: py
 def test_a_service_that_was_never_served_has_a_promise_and_no_chain(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "tea")
     found = check_folder(folder.path)
-    assert (found["promise"], found["heads"], found["ended"]) == ("4-DP, local", None, None)
+    assert (found["guarantee"], found["heads"], found["ended"]) == ("4-DP, local", None, None)
     assert not folder.counts_here  # looking leaves nothing behind
 
 

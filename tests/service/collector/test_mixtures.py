@@ -142,7 +142,7 @@ def test_people_teach_a_service_about_a_mixture(tmp_path: Path) -> None:
         service.until_round(ROUNDS + 1)
         checked = check_url(service.url)
         assert checked["heads"] == ROUNDS + 1 and checked["ended"] and checked["people"] == PEOPLE
-        assert checked["promise"] == str(contract.design.guarantee)
+        assert checked["guarantee"] == str(contract.design.guarantee)
 
 
 def test_one_hostile_report_moves_no_cell_further_than_an_honest_one(tmp_path: Path) -> None:
