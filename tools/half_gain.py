@@ -6,7 +6,8 @@ are taken in an order that is drawn once, until the minutes of CPU are over. Wha
 docs/research/half-gain.json, so that several calls add up to the whole table: nothing kept is measured again, but forecasts
 with `--forecast-again`, and `--minutes 0` says what is known. `--tuning` does the same in worlds on which the prior may be chosen,
 and `--few` measures the regret of a thousand people as a share of that of random actions instead. `--sizes` says how well a smooth
-rule of sizes could do: the power law that is fitted to what is true in these very worlds, and in all but the world of a row.
+rule of sizes could do: the power law that is fitted to what is true in these very worlds, in all but the world of a row, and in
+tuning worlds; and the last together with the forecast.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.lab.environments import Environment
 from confide.lab.environments.registry import resolve
@@ -34,6 +36,8 @@ EPSILONS, DELTA, SEED, FEW = (1.0, 3.0), 1e-6, 900, 1000
 WITHIN = 3.0
 PLACE = 0.05
 """By so much more than acting at random a thousand people may lose."""
+
+Array = NDArray[np.float64]
 
 TRUSTS = ("joint", "shuffle", "local")
 
@@ -126,11 +130,10 @@ def said(rows: list[HalfGainRow], number: int) -> str:
     return "\n".join([*lines, f"{number} rows in all"])
 
 
-def sizes(rows: list[HalfGainRow]) -> str:
-    """How many rows a power law of sizes, one for each trust model, gets right in the worlds it is fitted to, and in others."""
-    known = [row for row in rows if row.true is not None]
-    columns, truths = [], np.log10([min(row.true or math.inf, BEYOND) for row in known])
-    for row in known:
+def features(rows: list[HalfGainRow]) -> Array:
+    """(rows, facts) what a power law of sizes, one for each trust model, knows of a row."""
+    columns = []
+    for row in rows:
         spec = resolve(row.world, row.horizon, None).spec
         facts = (
             1.0,
@@ -139,15 +142,38 @@ def sizes(rows: list[HalfGainRow]) -> str:
             spec.dynamics == "per-step",
         )
         columns.append([fact * row.guarantee.endswith(trust) for trust in TRUSTS for fact in facts])
-    table, worlds = np.array(columns, dtype=float), np.array([f"{row.world} {row.horizon}" for row in known])
-    errors = {"fitted to these worlds": truths - table @ np.linalg.lstsq(table, truths)[0]}
-    errors["fitted without the world of a row"] = apart = np.empty(len(truths))
-    for world in set(worlds):
-        left_out = worlds == world
-        fitted = np.linalg.lstsq(table[~left_out], truths[~left_out])[0]
-        apart[left_out] = truths[left_out] - table[left_out] @ fitted
-    near = {name: int((np.abs(error) <= math.log10(WITHIN)).sum()) for name, error in errors.items()}
-    return "\n".join(f"a power law of sizes, {name}: {right} of {len(known)}" for name, right in near.items())
+    return np.array(columns, dtype=float)
+
+
+def sizes(rows: list[HalfGainRow], tuning: list[HalfGainRow]) -> str:
+    """How many rows a power law of sizes gets right: fitted to these worlds, to the others of them, to tuning worlds; and the
+    geometric mean of the last and the forecast by simulation."""
+
+    def fitted(some: list[HalfGainRow]) -> Array:
+        return np.asarray(np.linalg.lstsq(features(some), truths(some))[0])
+
+    def truths(some: list[HalfGainRow]) -> Array:
+        return np.log10([min(row.true or math.inf, BEYOND) for row in some])
+
+    known, others = ([row for row in each if row.true is not None] for each in (rows, tuning))
+    table, true = features(known), truths(known)
+    errors = {"fitted to these worlds": true - table @ fitted(known)}
+    errors["fitted without the world of a row"] = apart = np.empty(len(true))
+    for world in {(row.world, row.horizon) for row in known}:
+        left_out = np.array([(row.world, row.horizon) == world for row in known])
+        rest = [row for row, out in zip(known, left_out, strict=True) if not out]
+        apart[left_out] = true[left_out] - table[left_out] @ fitted(rest)
+    law = table @ fitted(others)
+    errors["fitted to tuning worlds"] = true - law
+    both = [(at, row.forecast) for at, row in enumerate(known) if row.forecast is not None]
+    where = [at for at, _ in both]
+    foreseen = np.log10([min(forecast, BEYOND) for _, forecast in both])
+    errors["the last, where there is a forecast too"] = (true - law)[where]
+    errors["geometric mean of the last and the forecast"] = true[where] - (law[where] + foreseen) / 2
+    return "\n".join(
+        f"a power law of sizes, {name}: {int((np.abs(error) <= math.log10(WITHIN)).sum())} of {len(error)}"
+        for name, error in errors.items()
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -164,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     place = options.json or RESEARCH / ("half-gain-tuning.json" if options.tuning else "half-gain.json")
     if options.sizes:
-        print(sizes(list(kept(place).values())))
+        print(sizes(list(kept(place).values()), list(kept(RESEARCH / "half-gain-tuning.json").values())))
         return 0
     rows, started, every = kept(place), time.process_time(), table(options.tuning)
     for world, promise in every:

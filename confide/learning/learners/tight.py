@@ -11,7 +11,8 @@ of shufflers widen there are few releases, with little noise: two draws a batch,
 about for longer. So a model is drawn that way with probability max(1/8, min(1, sqrt(30 q/k))) after k people, q of whom would
 show the average pair: as many as visit it sigma times.
 **A single step** (contextual bandits), whoever adds the noise. Greedy in mean rewards that are drawn from what counts of context,
-action and reward leave possible (`planning.arms`), with c_k = 0.5 (K/k)^(1/5).
+action and reward leave possible (`planning.arms`), with c_k = 0.6 (K/k)^(1/5) sqrt(1 - k/K): after the last person nobody is left
+for whom trying would pay, and the policy that stays is the best as far as is known. If more come, K doubles.
 **No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
 Before anybody came people act at random.
 """
@@ -161,6 +162,15 @@ def plan_exact(
 
 
 @compiled
+def arms_spread(users: float, expected: float) -> float:
+    """c_k after `users` people, by this module's docstring; where more came than were expected, twice as many are, and so on."""
+    last = expected
+    while last < users:
+        last *= 2.0
+    return ARMS_LAST * math.pow(last / users, ARMS_POWER) * math.sqrt(1.0 - users / last)
+
+
+@compiled
 def plan_arms(
     estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
@@ -172,8 +182,8 @@ def plan_arms(
         arms, drawn = memory.arms, memory.drawn
         drawn[0] = drawn[0] + 1.0 if users == arms.last[0] else 1.0
         hear(estimates, arms)
-        spread = ARMS_LAST * (constants[3] / users) ** ARMS_POWER
-        draw_arms(arms, noise.luck, constants[0], (spread, 1.0 / drawn[0]), rng, policy)
+        how = (arms_spread(users, constants[3]), 1.0 / drawn[0])
+        draw_arms(arms, noise.luck, constants[0], how, rng, policy)
         for s in range(policy.shape[1]):
             values[0, s] = 1.0
 
@@ -195,8 +205,8 @@ SPREAD_LAST, SPREAD_POWER = 0.1, 1 / 3
 BATCHES_LAST, BATCHES_POWER = 0.4, 0.1
 """The same where batches of shufflers widen."""
 
-ARMS_LAST, ARMS_POWER = 0.5, 0.2
-"""The same for the arms of a single step."""
+ARMS_LAST, ARMS_POWER = 0.6, 0.2
+"""The same for the arms of a single step, times sqrt(1 - k/K)."""
 
 NARROW, LAST_NARROW = 30.0, 1 / 8
 """Of how many times the people who show the average pair all models have narrow rows, and the least share of models that do."""

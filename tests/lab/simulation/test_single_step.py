@@ -11,6 +11,7 @@ from confide.lab.environments import make
 from confide.lab.simulation import prepare, simulate
 from confide.lab.simulation.batched import drawing
 from confide.lab.simulation.draws import World
+from confide.learning.learners.tight import arms_spread
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Guarantee, Joint, Local, Shuffle
 from confide.protocol.design import Design
@@ -74,6 +75,13 @@ def test_devices_and_draws_tell_the_same() -> None:
 def test_the_better_arm_is_found_and_kept(learner: str) -> None:
     run = simulate(learner, "arms/1x2?seed=1", Local(3.0), 20_000, seeds=3)
     assert (run.optimal_value - run.final_value).max() < 0.1 * (run.optimal_value - run.random_value)
+
+
+def test_nothing_is_tried_when_nobody_is_left_to_come() -> None:
+    """The last policy of as many people as were expected is the best as far as is known; if more come, trying goes on."""
+    spreads = [arms_spread(float(users), 1000.0) for users in (10, 100, 500, 999, 1000, 1001, 2000, 2001)]
+    assert spreads[0] > spreads[1] > spreads[2] > spreads[3] > spreads[4] == 0.0 == spreads[6]
+    assert spreads[5] == pytest.approx(arms_spread(1001.0, 2000.0)) and spreads[5] > 0.3 and spreads[7] > 0.3
 
 
 def test_bandits_own_learners_refuse_longer_episodes() -> None:
