@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
-from tools.deployed import CELLS, DEPLOYED, DOCS, MEAN, SIMULATED, WORST, cells, document, key_of, summed_up
+from tools.deployed import CELLS, DEPLOYED, DOCS, MEAN, SIMULATED, WORST, cells, document, key_of, row_of, summed_up
 
 RESULT = json.loads((DOCS / "deployed.json").read_text(encoding="utf-8"))
 
@@ -20,6 +21,14 @@ def test_every_cell_that_is_known_was_measured_on_both_sides() -> None:
     for side in (DEPLOYED, SIMULATED):
         measured = [key_of(row) for row in RESULT["rows"] if row["side"] == side]
         assert len(measured) == len(set(measured)) and set(measured) <= known and len(known) <= CELLS
+
+
+def test_intervals_are_those_that_are_printed_today() -> None:
+    """Made again from the regrets by seed of both sides."""
+    before = {key_of(cell._asdict()): cell for cell in cells()}
+    for row in RESULT["rows"]:
+        again = row_of(before[key_of(row)], row["side"], np.array(row["regret"]))
+        assert (row["ratio"], *row["interval"]) == pytest.approx((again["ratio"], *again["interval"]))
 
 
 def test_means_and_goals_are_those_of_the_rows() -> None:

@@ -75,7 +75,8 @@ def regrets(cell: Cell, seeds: int) -> dict[str, NDArray[np.float64]]:
 
 
 def row_of(cell: Cell, side: str, found: NDArray[np.float64]) -> dict[str, Any]:
-    """A row of the table: the ratio of mean regrets, with its 95 % interval."""
+    """A row of the table: the ratio of mean regrets, with its 95 % interval, and the regrets by seed that both are made of."""
+    found = found.round(3)
     ratio = ratio_interval(found, np.array(cell.regret))
     return {
         "world": cell.world,
@@ -85,6 +86,7 @@ def row_of(cell: Cell, side: str, found: NDArray[np.float64]) -> dict[str, Any]:
         "side": side,
         "ratio": float(found.mean() / np.mean(cell.regret)),
         "interval": [ratio.low, ratio.high],
+        "regret": found.tolist(),
     }
 
 
