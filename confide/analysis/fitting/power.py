@@ -45,6 +45,10 @@ CHANCE, CONFIDENCE = 0.8, 0.95
 FIRST, LARGEST = 0.5, 1.0
 """The size of worlds that are tried first, and of those in which actions differ as much as they can."""
 
+REHEARSED = 5_000
+"""How many episodes are walked to see which share of visits a budget counts: fewer than for the policy itself, since hundreds of
+releases are rehearsed, and the gain that is stated moves by no more than 1 % for it."""
+
 WORLDS = 2 / 3
 """In which share of worlds the stated gain is enough."""
 
@@ -160,6 +164,7 @@ def prospects(
     """
     if not isinstance(learner, Apvi) or not isinstance(plan, OfflinePlan) or plan.evidence is None:
         return {}
+    learner = replace(learner, walkers=REHEARSED)
     rehearsal = Rehearsal(learner, release, plan, plan.evidence.practice, scale)
     largest, found = in_units(math.inf), dict[float, float | None]()
 

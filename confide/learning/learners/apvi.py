@@ -25,6 +25,7 @@ from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.counts import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuestion
 from ...protocol.kinds.returns import ReturnsRelease
 from ...protocol.releases.release import Array, CountRelease
+from ..planning.counted import WALKERS
 from ..planning.estimates import Difference
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import LoggedModel, logged_model
@@ -81,7 +82,8 @@ class Judge(NamedTuple):
 
 @dataclass(frozen=True)
 class Apvi:
-    """The offline learner of this module. `fallback` keeps practice where nothing better is sure; papers have none."""
+    """The offline learner of this module. `fallback` keeps practice where nothing better is sure; papers have none. walkers: see
+    `planning.counted`."""
 
     knowledge: Knowledge | None = None
     pessimism: str = ADAPTIVE
@@ -89,6 +91,7 @@ class Apvi:
     fallback: bool = True
     told_apart: float | None = None
     tight: bool = True
+    walkers: int = WALKERS
     name: str = "apvi"
     paper: str = "offline"
 
@@ -161,7 +164,7 @@ class Apvi:
         again, along = (2, None) if values is None else (1, _along(values, spec))
         values = np.empty((spec.horizon + 1, spec.states))
         for _ in range(again):
-            model = logged_model(release, knowledge, initial, self.told_apart, along)
+            model = logged_model(release, knowledge, initial, self.told_apart, along, self.walkers)
             if self.pessimism == ADAPTIVE:
                 adaptive(model, size, self.fallback, policy, values)
             else:

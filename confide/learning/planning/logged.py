@@ -17,7 +17,7 @@ from ...mdp.possible_cells import PossibleCells
 from ...protocol.kinds.counts import COUNTED, DROPPED, VISITS
 from ...protocol.releases.release import Array, CountRelease
 from .consistency import Mask, balanced, reconciled, settle
-from .counted import ONE, Histories, counted_share
+from .counted import ONE, WALKERS, Histories, counted_share
 from .rows import TransitionRows
 from .shrinkage import shrink
 
@@ -95,8 +95,9 @@ def logged_model(
     initial: Array | None = None,
     told_apart: float | None = None,
     along: Array | None = None,
+    walkers: int = WALKERS,
 ) -> LoggedModel:
-    """Everything a planner needs, from one release. `initial` (S,) is used where the knowledge has none.
+    """Everything a planner needs, from one release. `initial` (S,) is used where the knowledge has none. walkers: see `counted`.
 
     A pair is covered if its visits exceed so many standard deviations of their noise that of all that do only the share
     `UNTRIED` are mistaken. told_apart: by how many it must exceed them to be tried, hence taken; by default as many.
@@ -115,7 +116,7 @@ def logged_model(
     counts = consistent(release, knowledge)
     rowwise = ways.summed(counts)
     first = _initial(release, knowledge, rowwise, counts, initial)
-    share = _counted_share(release, knowledge, counts, first)
+    share = _counted_share(release, knowledge, counts, first, walkers)
     transitions, spread = _transition_rows(counts, knowledge, noise, along, share)
     moves = np.maximum(rowwise, 0.0)
     louder, single = release.visits_apart, spec.horizon == 1
@@ -144,7 +145,7 @@ def logged_model(
     )
 
 
-def _counted_share(release: CountRelease, knowledge: Knowledge, counts: Array, initial: Array) -> Array:
+def _counted_share(release: CountRelease, knowledge: Knowledge, counts: Array, initial: Array, walkers: int) -> Array:
     """(S, A): the share of all visits that counts (L, cells) are of, by the model that they give if it is 1; of histories, of which
     a smaller share is counted, then by the model that they give if it is that."""
     share = np.ones(knowledge.allowed.shape)
@@ -155,7 +156,7 @@ def _counted_share(release: CountRelease, knowledge: Knowledge, counts: Array, i
     for _ in range(1 if release.came is None else ROUNDS):
         rows = _transition_rows(counts, knowledge, noise, None, share)[0]
         behaviour = _behaviour(np.maximum(rowwise, 0.0) / share, knowledge.allowed)
-        share = counted_share(rows, behaviour[0], initial, knowledge, release.budget, histories)
+        share = counted_share(rows, behaviour[0], initial, knowledge, release.budget, histories, walkers)
     return share
 
 
