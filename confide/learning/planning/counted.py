@@ -52,10 +52,12 @@ class PracticeChain(NamedTuple):
 
 
 class Histories(NamedTuple):
-    """How many episodes people have: (m,) the law of it; and how many visits of one of them were counted on average."""
+    """How many episodes people have: (m,) the law of it; how many visits of one of them were counted on average; and how many
+    episodes are walked."""
 
     law: Array
     each: float
+    walked: int = WALKERS
 
     @property
     def mean(self) -> float:
@@ -74,11 +76,8 @@ def counted_share(
     knowledge: Knowledge,
     budget: int,
     histories: Histories = ONE,
-    simulated: int = WALKERS,
 ) -> Array:
-    """(S, A): the share of visits of a pair that is counted under a budget, if people act by `behaviour` (S, A).
-
-    simulated: episodes that are walked."""
+    """(S, A): the share of visits of a pair that is counted under a budget, if people act by `behaviour` (S, A)."""
     ways, spec = rows.ways, knowledge.spec
     sums = np.cumsum(rows.chances[0])
     before = np.append(0.0, sums)[ways.starts[:-1]]
@@ -87,7 +86,7 @@ def counted_share(
     )
     visits = np.zeros((2, spec.states * spec.actions), dtype=np.int64)
     end = -1 if knowledge.end is None else knowledge.end
-    walkers = math.ceil(simulated / histories.mean)
+    walkers = math.ceil(histories.walked / histories.mean)
     rule = np.array([spec.horizon, budget, end])
     _walk(chain, rule, np.cumsum(histories.law), walkers, np.random.default_rng(0), visits)
     all_visits, counted = visits.reshape(2, spec.states, spec.actions)

@@ -153,10 +153,11 @@ def _counted_share(release: CountRelease, knowledge: Knowledge, counts: Array, i
         return share
     noise, rowwise = noise_deviation(release, knowledge), knowledge.ways.summed(counts)
     histories = ONE if release.came is None else Histories(release.came, float(rowwise.sum()) / max(release.users, 1))
+    histories = histories._replace(walked=walkers)
     for _ in range(1 if release.came is None else ROUNDS):
         rows = _transition_rows(counts, knowledge, noise, None, share)[0]
         behaviour = _behaviour(np.maximum(rowwise, 0.0) / share, knowledge.allowed)
-        share = counted_share(rows, behaviour[0], initial, knowledge, release.budget, histories, walkers)
+        share = counted_share(rows, behaviour[0], initial, knowledge, release.budget, histories)
     return share
 
 
