@@ -72,8 +72,8 @@ DIALECT = re.compile(
 """How things were once called here: now user, guarantee, sampling error, return, value, statistic, submission."""
 SAID = {"(users=0, answered=0)", "The question"}
 """A repr, and the heading of an experiment."""
-WRITTEN = {"mutants.md", "verdicts.md", "hostile.md"}
-"""Pages that commands write beside the guide's."""
+WRITTEN = {"mutants.md"}
+"""A record of mistakes that were planted, in the words of each."""
 
 
 def dialect(text: str) -> list[str]:

@@ -72,7 +72,7 @@ says otherwise. An extreme report names one pair and says that it is paid; hones
 sums show it. Where whole episodes are counted (Laplace, Gaussian), it claims as much of one pair as a report can hold; to a
 shuffler, in batches as large as a round, it sends all bits as ones.
 A curator is handed episodes, and takes those that can be lived. A service without hostile users ever raises an alarm with
-probability {false_alarms:g} at most. One of 10 % is seen when its first round closes. Fewer may need another round to be told
+probability {false_alarms:g} at most. One of 10 % is seen when its first round closes. Fewer may need another round to be distinguished
 from chance: until then what was learned waits, as it does in about {doubts:.0%} of the rounds of a service without hostile users.
 Where 5 % send extreme reports, {unnoticed:.1%} of services do not even wait, and publish for one round what these taught
 (10 %: {unnoticed_more:.1%}; from {draws:,} draws of the pairs that are named); the alarm of the next round withdraws it.
@@ -267,7 +267,7 @@ def hostile_reports(share: float, within: int | None, seed: int = 0, noise: str 
     return TriedAttack(
         f"{share:.0%} of token holders send extreme reports" + ("" if noise == "asked" else f" ({noise})"),
         held,
-        f"{when} of 3; policy worth {value:.3f}, acting at random {chance:.3f}",
+        f"{when} of 3; value of the policy {value:.3f}, acting at random {chance:.3f}",
     )
 
 
@@ -287,7 +287,7 @@ def late_attack(share: float, seed: int = 2) -> TriedAttack:
             trial.close()
     when = "no alarm" if raised is None else f"alarm in round {raised[0]}"
     held = raised is not None and raised[0] == 4 and abs(after - before) < 1e-9
-    figure = f"{when}; policy worth {before:.3f} before and {after:.3f} after"
+    figure = f"{when}; value of the policy {before:.3f} before and {after:.3f} after"
     return TriedAttack(f"{share:.0%} begin to send extreme reports in round 4", held, figure)
 
 
@@ -326,7 +326,7 @@ def honest_reports(seed: int = 1, noise: str = "asked") -> TriedAttack:
             raised = trial.store.alarm()
         finally:
             trial.close()
-    name = "nobody is hostile" + ("" if noise == "asked" else f" ({noise})")
+    name = "no user is hostile" + ("" if noise == "asked" else f" ({noise})")
     seen = "no alarm" if raised is None else f"alarm in round {raised[0]}"
     return TriedAttack(name, raised is None, f"{seen} in 3 rounds (at most {FALSE_ALARMS:g} a service)")
 
@@ -402,7 +402,7 @@ def _tickets(promise: Guarantee, name: str, **choices: Any) -> TriedAttack:
                 pass
         places = {place for _ in range(ASKED) for place in store.issue([nonce], 10, 0.0)}
         store.close_connections()
-    figure = f"{len(places)} ticket for one token, asked for {ASKED} times; {forged} for {ASKED} forged tokens"
+    figure = f"{len(places)} ticket for one token, requested {ASKED} times; {forged} for {ASKED} forged tokens"
     return TriedAttack(name, (len(places), forged) == (1, 0), figure)
 
 
@@ -452,7 +452,7 @@ def tables(rows: list[TriedAttack], seen: list[dict[str, Any]]) -> str:
     told = {(one["share"], one["epsilon"]): one for one in seen}
     chance = " and ".join(sorted({f"{one['at_random']:.3f}" for one in seen}))
     heads = "".join(f" at epsilon {epsilon:g} |" for epsilon in EPSILONS)
-    lines += ["", f"Value of the last policy; acting at random is worth {chance}.", ""]
+    lines += ["", f"Value of the last policy; acting at random has {chance}.", ""]
     lines += [f"| share that lies plausibly |{heads}", "|---" * (len(EPSILONS) + 1) + "|"]
     for share in SHARES:
         row = [told[share, epsilon] for epsilon in EPSILONS]

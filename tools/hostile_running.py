@@ -109,7 +109,7 @@ def silent_connections() -> TriedAttack:
         finally:
             process.stop()
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    figure = f"{answered} of 20 requests of another address answered, all within {MOST:g} s"
+    figure = f"{answered} of 20 requests of another address served, all within {MOST:g} s"
     return TriedAttack(f"{SILENT:,} silent connections of one address", answered == 20 and slowest < MOST, figure)
 
 
