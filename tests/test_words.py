@@ -70,8 +70,8 @@ DIALECT = re.compile(
     flags=re.IGNORECASE,
 )
 """How things were once called here: now user, guarantee, sampling error, return, value, statistic, submission."""
-SAID = {"(users=0, answered=0)", "The question"}
-"""A repr, and the heading of an experiment."""
+SAID = {"(users=0, answered=0)", "The question", "Question"}
+"""A repr, the heading of an experiment, and the name of a class."""
 WRITTEN = {"mutants.md"}
 """A record of mistakes that were planted, in the words of each."""
 
@@ -114,7 +114,7 @@ def test_help_texts_have_the_words_of_the_field() -> None:
 
 
 def said(source: str) -> Iterator[tuple[int, str]]:
-    """Sentences in a program's strings with their lines, an f-string's parts joined; docstrings and single words are not said."""
+    """Sentences in a program's strings with their lines, an f-string's parts joined; docstrings and words in small letters are not said."""
     tree = ast.parse(source)
     silent = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -127,7 +127,7 @@ def said(source: str) -> Iterator[tuple[int, str]]:
             text = node.value
         else:
             continue
-        if " " in text.strip():
+        if " " in text.strip() or text.istitle():
             yield node.lineno, text
 
 

@@ -86,8 +86,8 @@ def card_page(fit: Fit) -> str:
         ("Rewards", f"{written(data['rewards'][0])} to {written(data['rewards'][1])} a step"),
         ("Guarantee", values["guarantee"]["said"]),
         ("Learner", str(values["learner"]["name"])),
-        ("Worth", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(unit)}{usual}"),
-        ("Answer", answer),
+        ("Value", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(unit)}{usual}"),
+        ("Finding", answer),
     ]
     if values["coverage"] is not None:
         rows.append(("Current practice", f"{share(values['coverage']['kept'])} of steps"))
