@@ -50,3 +50,11 @@ def test_a_picture_is_what_its_code_draws(name: str) -> None:
 def test_every_picture_is_shown_by_a_page() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     assert [name for name in PICTURES if f"pictures/{name}.svg" not in pages] == []
+
+
+def test_the_research_log_is_dated() -> None:
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (DOCS / "research").glob("*.md")}
+    dated = re.compile(
+        r"(?:January|February|March|April|May|June|July|August|September|October|November|December) 20\d\d|0\.2\.0"
+    )
+    assert len(pages) > 10 and {name for name, text in pages.items() if not dated.search(text)} == {"README.md"}

@@ -45,7 +45,7 @@ def row(name: str) -> str:
 
 def page() -> str:
     """The text of the page."""
-    head = "# What a report about features costs a device\n\n"
+    head = f"# What a report about features costs a device\n\nMeasured in {time.strftime('%B %Y')}.\n\n"
     said = (
         f"A device in Python, trust local, epsilon {EPSILON:g}, `privunit`: from an episode to the bytes of its report. CPU time "
         f"of {REPORTS} reports, one after the other. All reports of a design have one length. `python -m tools.feature_times` "
