@@ -114,7 +114,7 @@ def test_help_texts_have_the_words_of_the_field() -> None:
 
 
 def said(source: str) -> Iterator[tuple[int, str]]:
-    """Sentences in a program's strings with their lines, an f-string's parts joined; docstrings and words in small letters are not said."""
+    """Sentences in a program's strings with their lines, an f-string's parts joined; not docstrings and words in small letters."""
     tree = ast.parse(source)
     silent = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

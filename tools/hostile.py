@@ -72,8 +72,9 @@ says otherwise. An extreme report names one pair and says that it is paid; hones
 sums show it. Where whole episodes are counted (Laplace, Gaussian), it claims as much of one pair as a report can hold; to a
 shuffler, in batches as large as a round, it sends all bits as ones.
 A curator is handed episodes, and takes those that can be lived. A service without hostile users ever raises an alarm with
-probability {false_alarms:g} at most. One of 10 % is seen when its first round closes. Fewer may need another round to be distinguished
-from chance: until then what was learned waits, as it does in about {doubts:.0%} of the rounds of a service without hostile users.
+probability {false_alarms:g} at most. One of 10 % is seen when its first round closes. Fewer may need another round
+to be distinguished from chance: until then what was learned waits, as it does in about {doubts:.0%} of the rounds
+of a service without hostile users.
 Where 5 % send extreme reports, {unnoticed:.1%} of services do not even wait, and publish for one round what these taught
 (10 %: {unnoticed_more:.1%}; from {draws:,} draws of the pairs that are named); the alarm of the next round withdraws it.
 The second table is about token holders who draw their pair as they should, and lie as a person could have lived: no test of sums
