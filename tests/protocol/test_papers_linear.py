@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from confide.protocol.kinds.counts import TRANSITIONS, VISITS, unpack
 from confide.protocol.kinds.gram import VALUE, GramQuestion, GramRelease
 from confide.protocol.kinds.mixture import RAW, MixtureForm, MixtureRadius, MixtureRelease
 from confide.protocol.releases import CountRelease, Radius
+from tests.refusals import refused
 
 RIVER = world("riverswim-mixture/3")
 
@@ -73,17 +75,45 @@ def test_radii_of_ldp_ucrl_vtr_and_of_ucrl_vtr():
 def test_the_worlds_of_ldp_ucrl_vtr():
     """Section 6.1: H = 2 S, rewards 5/(1000 H) and 1/H: .005/6 and 1/6 with three states; p_h lies in (.8, 1).
 
-    Theorem 5.6 at d = 5, H = 6, epsilon .1, K = 2000: 5 * 6 sqrt(12000)/(1.1051709 * .1051709) = 28273.968. Its instance at
-    K = 10^4
-    and epsilon 1: Delta = sqrt(1/6)/(2 * 1.7182818 sqrt(60000)) = .00048498.
+    Theorem 5.6 at d = 5, H = 6, epsilon .1, K = 2000: 5 * 6 sqrt(12000)/(1.1051709 * .1051709) = 28273.968; it is stated from
+    T = 4 * 25 * 6/(1.2214028 * .0110609) = 44412.07 on. Its instance at K = 10^4 and epsilon 1: Delta = sqrt(1/6)/(2 * 1.7182818
+    sqrt(60000)) = .00048498.
     """
     paid = RIVER.model.rewards[0]
     assert (RIVER.spec.horizon, paid[0, 0], paid[2, 1]) == (6, pytest.approx(0.00083333333), pytest.approx(0.16666667))
     assert np.count_nonzero(paid) == 2
     turning = world("riverswim-mixture/3?inhomogeneous=true").model.transitions[:, 0, 1, 1]
     assert 0.8 <= turning.min() < turning.max() <= 1 and len(turning) == 6
-    assert vtr.EXPERIMENTS[-1].parts[0].unit[0] == pytest.approx(28273.968, rel=1e-6)
+    page = next(each for each in vtr.EXPERIMENTS if each.address == "ldp-ucrl-vtr/lower-bound")
+    assert page.parts[0].unit[0] == pytest.approx(28273.968, rel=1e-6)
+    assert vtr.needed_rounds(5, 6, 0.1) == pytest.approx(44412.07, rel=1e-6)
+    assert page.parts[0].places[0] * 6 < vtr.needed_rounds(5, 6, 0.1) < page.parts[0].places[-1] * 6
     assert hidden_advantage(5, 6, 10_000, 1.0) == pytest.approx(0.00048498059, rel=1e-6)
+
+
+def test_one_step_is_the_linear_bandit_of_lemma_5_5():
+    """H = 1: sigma = 4 sqrt(2 ln(2.5/.1)) = 4 sqrt(2 * 3.2188758) = 10.1490897 at epsilon 1 and delta .1; the lower bound at d = 5,
+    epsilon .1, T = 10^4: 5 * 100/(1.1051709 * .1051709) = 4301.747, stated from T = 7402.01 on.
+
+    Its instance: Delta = sqrt(1/3)/(.11623184 * 100) = .0496723; the best of 16 actions wins with 1/3 + 4 Delta = .5320225, the
+    worst with 1/3 - 4 Delta, and their mean with 1/3.
+    """
+    bandit = world("hard-bandit/d5?epsilon=0.1")
+    form = MixtureForm(bandit.spec, bandit.features, np.array([1.0, 0.0]))
+    asked = Request(form, Local(1.0, 0.1), Schedule.every(100), "paper", printing="one-step")
+    assert make(asked).mechanism.sigma == pytest.approx(10.1490897, rel=1e-7)
+    assert make(replace(asked, printing="")).mechanism.sigma == pytest.approx(32 * math.sqrt(2 * math.log(50)))
+    longer = world("hard-mixture/d5h6")
+    with refused("paper-printing-unknown"):
+        make(replace(asked, question=MixtureForm(longer.spec, longer.features, np.arange(5.0, -1.0, -1.0))))
+    page = next(each for each in vtr.EXPERIMENTS if each.address == "ldp-ucrl-vtr/lemma-5.5")
+    assert page.parts[0].unit[0] == pytest.approx(4301.747, rel=1e-6)
+    assert vtr.needed_rounds(5, 1, 0.1) == pytest.approx(7402.01, rel=1e-6)
+    wins = bandit.model.transitions[0, 0, :, 2]
+    assert (wins.max(), wins.min()) == pytest.approx((0.5320225, 0.1346442), rel=1e-5)
+    assert wins.mean() == pytest.approx(1 / 3)
+    # What acting at random loses in T rounds, 4 Delta T, is of the order of the bound: sqrt(1/3) (d-1)/d of it.
+    assert (wins.max() - wins.mean()) * 1e4 / 4301.747 == pytest.approx(math.sqrt(1 / 3) * 0.8, rel=1e-5)
 
 
 def released(visits, transitions, error: float) -> CountRelease:

@@ -62,14 +62,14 @@ class Experiment:
     def text(self, scale: str, results: Sequence[PartResult]) -> str:
         """The text of what we see; refused where the data does not show what it claims."""
         seen = self._seen(scale, results)
-        return seen if isinstance(seen, str) else " ".join(claim.sentence() for claim in seen)
+        return seen if isinstance(seen, str) else " ".join(_sentence(said) for said in seen)
 
     def claims(self, scale: str, results: Sequence[PartResult]) -> list[Claim]:
         """What is seen as data: claims, measurements, verdicts; none where it is a text."""
         seen = self._seen(scale, results)
-        return [] if isinstance(seen, str) else list(seen)
+        return [] if isinstance(seen, str) else [said for said in seen if isinstance(said, Claim)]
 
-    def _seen(self, scale: str, results: Sequence[PartResult]) -> str | Sequence[Claim]:
+    def _seen(self, scale: str, results: Sequence[PartResult]) -> str | Sequence[Claim | str]:
         return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, results))
 
     def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
@@ -132,6 +132,11 @@ class Experiment:
         return [replace(results[index], label=self.parts[index].label) for index in sorted(results)]
 
 
+def _sentence(said: Claim | str) -> str:
+    """A claim, or a remark, as a page says it."""
+    return said if isinstance(said, str) else said.sentence()
+
+
 def compute(part: ExperimentPart, scale: str, seeds: int) -> PartResult:
     """A part's result, as a function that can be sent to another machine; its seconds are those of a core, not of a clock."""
     started = time.process_time()
@@ -154,7 +159,7 @@ HOMES = {
     "shuffled": ("shuffled-obi/table-1", "shuffled-obi/theorem-6", "shuffled-obi/repair", "shuffled-obi/burn-in"),
     "vtr": (
         *(f"ldp-ucrl-vtr/figure-2-{name}" for name in ("3", "3-inhomogeneous", "5", "5-inhomogeneous")),
-        "ldp-ucrl-vtr/lower-bound",
+        *("ldp-ucrl-vtr/lower-bound", "ldp-ucrl-vtr/lemma-5.5"),
     ),
     "offline": (
         *("offline/figure-1a", "offline/figure-1b", "offline/theorem-3.3", "offline/theorem-4.1"),

@@ -34,8 +34,8 @@ class Claim(NamedTuple):
         return {"claim": self.said, "measured": self.measured, "verdict": self.verdict}
 
 
-Seen = Callable[["Facts"], "str | Sequence[Claim]"]
-"""What is seen, as a function of the data: claims with their verdicts, or a text."""
+Seen = Callable[["Facts"], "str | Sequence[Claim | str]"]
+"""What is seen, as a function of the data: claims with their verdicts, and remarks that claim nothing of it; or a text."""
 
 
 @dataclass(frozen=True)

@@ -138,37 +138,34 @@ def _ordered(facts: Facts, epsilon: float) -> list[str]:
     return [name.removeprefix("LDP-OBI, ").rpartition(", ")[0] for name in names]
 
 
-def _said_order(facts: Facts, epsilon: float) -> str:
-    """The order in words, and which of the mechanisms keep what they claim."""
+def _said_order(facts: Facts, epsilon: float) -> list[Claim]:
+    """The order, and what becomes of bounded noise once it keeps its guarantee."""
     order = _ordered(facts, epsilon)
     numbers = ", ".join(f"{name} {number(facts.at(f'LDP-OBI, {name}, {epsilon:g}'))}" for name in order)
     paper = ["bounded", "laplace", "gaussian as stated", "randomised-response"]
     ours = [name for name in order if name in paper]
-    others = [name for name in ours if name != "bounded"] == paper[1:]
-    if ours == paper:
-        verdict = "the order of the paper, if its Gaussian noise is the one it states"
-    elif others:
-        verdict = "those of pure epsilon and Gaussian noise as stated in the order of the paper, but not bounded noise"
-    elif ours[0] == "bounded":
-        verdict = "bounded noise before the others, as in the paper, and these in another order"
-    else:
-        verdict = "not the order of the paper"
-    return f"At epsilon {epsilon:g} the mechanisms come out, best first, as {numbers}: {verdict}.{_said_bounded(facts, epsilon)}"
+    found = facts.of_paper(
+        f"At epsilon {epsilon:g} bounded noise is the best as printed, and Laplace noise the next",
+        ours[:2] == paper[:2],
+        f"best first they come out as {numbers}",
+    )
+    return [found, *_said_bounded(facts, epsilon)]
 
 
-def _said_bounded(facts: Facts, epsilon: float) -> str:
+def _said_bounded(facts: Facts, epsilon: float) -> list[Claim]:
     """What bounded noise costs once it keeps its guarantee, where its printed radius keeps none."""
     if _obi("bounded", epsilon).promise() != str(NoPrivacy()):
-        return ""
+        return []
     made, others = "bounded made sound", ["laplace", "gaussian as stated", "randomised-response"]
     order = [name for name in _ordered(facts, epsilon) if name in (made, *others)]
-    place = facts.claim(
-        order[-1] == made, "and made sound it is the last of the four: it came first because it guarantees nothing."
-    )
-    return (
-        " Bounded noise as printed has no guarantee there: one person changes counts by more than twice its radius, so that some "
-        f"two people are distinguished with certainty, {place}"
-    )
+    return [
+        facts.judged(
+            f"At epsilon {epsilon:g} bounded noise comes first because it guarantees nothing: made sound it is the last of four",
+            order[-1] == made,
+            "as printed one person changes counts by more than twice its radius, so that some two people are distinguished with "
+            f"certainty; made sound, best first: {', '.join(order)}",
+        )
+    ]
 
 
 UNSOUND = (
@@ -193,14 +190,16 @@ SAID_SETTINGS = (
 )
 
 
-def _said_tuned(facts: Facts, epsilon: float) -> str:
+def _said_tuned(facts: Facts, epsilon: float) -> Claim:
     """Both sides tuned, or without anything to tune, at the same true guarantee."""
     tuned, ours = f"LDP-OBI, laplace, tuned, {epsilon:g}", f"ours, {epsilon:g}"
-    return (
-        f"At the same true epsilon of {epsilon:g} LDP-OBI with Laplace noise and a tuned bonus has a mean "
-        f"regret of {number(facts.at(tuned))} and a median of {number(facts.median(tuned))}, stuck in "
-        f"{InstanceRegret.stuck(facts.of(tuned))}; confide with default settings "
-        f"{number(facts.at(ours))} and {number(facts.median(ours))}."
+    mean, other = facts.at(ours), facts.at(tuned)
+    return facts.judged(
+        f"At the same true epsilon of {epsilon:g} confide with default settings loses less, in the mean, than LDP-OBI with Laplace "
+        "noise and a tuned bonus",
+        mean < other,
+        f"means {number(mean)} and {number(other)}, medians {number(facts.median(ours))} and {number(facts.median(tuned))}; "
+        f"LDP-OBI is stuck in {InstanceRegret.stuck(facts.of(tuned))}",
     )
 
 
@@ -216,25 +215,22 @@ def _said_alpha(facts: Facts) -> str:
 
 
 def _seen_figure(epsilon: float) -> Any:
-    def seen(facts: Facts) -> str:
+    def seen(facts: Facts) -> list[Claim | str]:
         stuck = InstanceRegret.stuck
         best, ours = facts.at(f"LDP-OBI, {_ordered(facts, epsilon)[0]}, {epsilon:g}"), facts.at(f"ours, {epsilon:g}")
-        return " ".join(
-            [
-                _said_order(facts, epsilon),
-                UNSOUND,
-                facts.claim(
-                    ours < best,
-                    f"Ours at pure epsilon {epsilon:g} has {number(ours)}, {number(ours / best)} of the best "
-                    "of them, and is stuck in "
-                    f"{stuck(facts.of(f'ours, {epsilon:g}'))} worlds.",
-                ),
-                _said_reference(facts, [f"ours, {epsilon:g}"]),
-                _said_tuned(facts, epsilon),
-                SAID_SETTINGS,
-                *([_said_alpha(facts)] if epsilon == EPSILONS[-1] else []),
-            ]
-        )
+        return [
+            *_said_order(facts, epsilon),
+            UNSOUND,
+            facts.judged(
+                f"Ours at pure epsilon {epsilon:g} loses less than the best of them as printed",
+                ours < best,
+                f"{number(ours)}, {number(ours / best)} of it, stuck in {stuck(facts.of(f'ours, {epsilon:g}'))} worlds",
+            ),
+            _said_reference(facts, [f"ours, {epsilon:g}"]),
+            _said_tuned(facts, epsilon),
+            SAID_SETTINGS,
+            *([_said_alpha(facts)] if epsilon == EPSILONS[-1] else []),
+        ]
 
     return seen
 
@@ -362,67 +358,60 @@ def _slopes() -> Experiment:
     )
 
 
-def _seen_1(facts: Facts) -> str:
-    stuck = InstanceRegret.stuck
-    regrets = "; ".join(
-        f"at epsilon {epsilon:g} LDP-OBI {number(facts.at(f'LDP-OBI, laplace, {epsilon:g}'))}, LDP-PSRL "
-        f"{number(facts.at(f'LDP-PSRL, {epsilon:g}'))}, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}, ours "
-        f"{number(facts.at(f'ours, {epsilon:g}'))}"
-        for epsilon in EPSILONS
+def _seen_1(facts: Facts) -> list[Claim | str]:
+    obi, psrl, ours = (
+        [facts.at(f"{name}, {epsilon:g}") for epsilon in EPSILONS] for name in ("LDP-OBI, laplace", "LDP-PSRL", "ours")
     )
-    better = all(
-        facts.at(f"ours, {e:g}") < facts.at(f"{name}, {e:g}")
-        for e in EPSILONS
-        for name in ("LDP-OBI, laplace", "LDP-PSRL")
-    )
-    return " ".join(
-        [
-            f"Mean final regret over the worlds: {regrets}.",
-            facts.claim(
-                all(facts.at(f"LDP-PSRL, {e:g}") < facts.at(f"LDP-OBI, laplace, {e:g}") for e in EPSILONS),
-                "LDP-PSRL does better than LDP-OBI, as in the paper, by more than slightly.",
-            ),
-            facts.claim(better, "Ours is below both at every epsilon."),
-            *(_said_tuned(facts, epsilon) for epsilon in EPSILONS),
-            _said_reference(facts, [f"ours, {epsilon:g}" for epsilon in EPSILONS]),
-            SAID_SETTINGS,
-        ]
-    )
+    listed = {name: ", ".join(map(number, means)) for name, means in (("obi", obi), ("psrl", psrl), ("ours", ours))}
+    stuck = ", ".join(InstanceRegret.stuck(facts.of(f"LDP-PSRL, {epsilon:g}")) for epsilon in EPSILONS)
+    return [
+        facts.of_paper(
+            "LDP-PSRL does better than LDP-OBI at every epsilon",
+            all(one < other for one, other in zip(psrl, obi, strict=True)),
+            f"mean final regret over the worlds at epsilon 0.2, 2 and 20: LDP-PSRL {listed['psrl']}, stuck in {stuck}; LDP-OBI "
+            f"{listed['obi']}: by more than slightly",
+        ),
+        facts.judged(
+            "Ours is below both at every epsilon",
+            all(one < min(others) for one, *others in zip(ours, obi, psrl, strict=True)),
+            listed["ours"],
+        ),
+        *(_said_tuned(facts, epsilon) for epsilon in EPSILONS),
+        _said_reference(facts, [f"ours, {epsilon:g}" for epsilon in EPSILONS]),
+        SAID_SETTINGS,
+    ]
 
 
-def _seen_7(facts: Facts) -> str:
+def _seen_7(facts: Facts) -> list[Claim | str]:
     stuck = InstanceRegret.stuck
     regrets = "; ".join(
         f"at epsilon {epsilon:g} the mean is {number(facts.at(f'LDP-PSRL, {epsilon:g}'))}, the median "
         f"{number(facts.median(f'LDP-PSRL, {epsilon:g}'))}, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}"
         for epsilon in EPSILONS
     )
-    prior = "LDP-PSRL, 20, prior 1"
+    prior, printed = "LDP-PSRL, 20, prior 1", "LDP-PSRL, 20"
     worst = np.sort(facts.finals("LDP-PSRL, 0.2"))[-len(facts.finals(prior)) // 5 :]
     share = worst.sum() / facts.finals("LDP-PSRL, 0.2").sum()
-    return " ".join(
-        [
-            f"As printed: {regrets}.",
-            facts.claim(
-                share > 0.5,
-                f"Few worlds make the means: at epsilon 0.2 the worst {len(worst)} have {share:.0%} of all regret.",
-            ),
-            "With a prior of 1 instead of the printed one, and the same noise, regret at epsilon 20 is "
-            f"{number(facts.at(prior))}, stuck in "
-            f"{stuck(facts.of(prior))}:",
-            facts.claim(
-                facts.at(prior) > facts.at("LDP-PSRL, 20"),
-                "over these worlds the printed prior, which is as large as the noise of all K people, is the "
-                "better of the two.",
-            ),
-            _said_reference(facts, [f"LDP-PSRL, {epsilon:g}" for epsilon in EPSILONS]),
-            SAID_SETTINGS,
-        ]
-    )
+    return [
+        f"As printed: {regrets}.",
+        facts.judged(
+            "Few worlds make the means: at epsilon 0.2 a fifth of them has more than half of all regret",
+            share > 0.5,
+            f"the worst {len(worst)} have {share:.0%}",
+        ),
+        facts.judged(
+            "Over these worlds the printed prior, which is as large as the noise of all K people, is better than a prior of 1",
+            facts.at(prior) > facts.at(printed),
+            f"with the same noise regret at epsilon 20 is {number(facts.at(printed))} with the printed one and "
+            f"{number(facts.at(prior))} with 1, stuck in {stuck(facts.of(prior))}",
+        ),
+        _said_reference(facts, [f"LDP-PSRL, {epsilon:g}" for epsilon in EPSILONS]),
+        SAID_SETTINGS,
+    ]
 
 
-def _seen_2(facts: Facts) -> str:
-    return " ".join([*(_said_order(facts, epsilon) for epsilon in EPSILONS), UNSOUND])
+def _seen_2(facts: Facts) -> list[Claim | str]:
+    return [*(claim for epsilon in EPSILONS for claim in _said_order(facts, epsilon)), UNSOUND]
 
 
 EXPERIMENTS = (

@@ -22,7 +22,7 @@ from ..simulation import prepare
 from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
 from .experiment import Experiment
-from .facts import Facts
+from .facts import Claim, Facts
 from .part import PartResult
 from .view import Histograms
 
@@ -91,41 +91,32 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
     return sums
 
 
-def _seen_8(facts: Facts) -> str:
+def _seen_8(facts: Facts) -> list[Claim]:
     spread = {result.label: float(result.rows.std()) for result in facts.results}
     noise = {epsilon: math.sqrt(1000) * math.sqrt(2) * 6 * 2 / epsilon for epsilon in EPSILONS}
     deviations = ", ".join(f"{spread[f'epsilon {epsilon:g}']:,.0f}" for epsilon in EPSILONS)
-    return " ".join(
-        [
-            f"Exact sums have a standard deviation of {spread['no privacy']:.0f}; privatised ones {deviations} at "
-            "epsilon 0.2, 2 and 20,",
-            facts.claim(
-                all(
-                    abs(spread[f"epsilon {e:g}"] / math.hypot(noise[e], spread["no privacy"]) - 1) < 0.1
-                    for e in EPSILONS
-                ),
-                "to within a tenth what noise and people together have: sqrt(1,000) times sqrt(2) 6H/epsilon, "
-                "and the first.",
-            ),
-        ]
-    )
+    return [
+        facts.judged(
+            "Privatised sums vary by what noise and people together have, sqrt(1,000) times sqrt(2) 6H/epsilon and what exact sums "
+            "vary by, to within a tenth",
+            all(abs(spread[f"epsilon {e:g}"] / math.hypot(noise[e], spread["no privacy"]) - 1) < 0.1 for e in EPSILONS),
+            f"exact sums have a standard deviation of {spread['no privacy']:.0f}; privatised ones {deviations} at epsilon 0.2, 2 "
+            "and 20",
+        )
+    ]
 
 
-def _seen_9(facts: Facts) -> str:
+def _seen_9(facts: Facts) -> list[Claim | str]:
     near, far = (float(facts.of(f"epsilon {epsilon}, sum 0").rows.std()) for epsilon in (20, 2))
-    return " ".join(
-        [
-            "It depends on the two. Ours are the furthest apart: sums of 0 and 2.",
-            facts.claim(
-                near < 1,
-                f"At epsilon 20 the noise has a deviation of {near:.2g}, and the two can be distinguished rather "
-                "well, as an epsilon of 20 "
-                "allows;",
-            ),
-            facts.claim(far > 4, f"at epsilon 2 it is {far:.2g}, and they cannot."),
-            "Two random trajectories of two steps, as in the paper, mostly differ by less.",
-        ]
-    )
+    return [
+        facts.of_paper(
+            "Two people are almost indistinguishable at epsilon 20, of those that are furthest apart: sums of 0 and 2",
+            near >= 1,
+            f"the noise has a deviation of {near:.2g}, so that they can be distinguished rather well, as an epsilon of 20 allows; "
+            f"at epsilon 2 it is {far:.2g}, and they cannot",
+        ),
+        "Two random trajectories of two steps, as in the paper, mostly differ by less.",
+    ]
 
 
 HISTOGRAMS = (

@@ -16,6 +16,7 @@ from ...privacy import Central, Guarantee, Local, Schedule
 from ...protocol.design import PAPER, SOUND, TIGHT, Design, Request
 from ...protocol.design import make as designed
 from ...protocol.kinds.gram import GRAM, VARIANCE, GramForm, GramNoise
+from ...protocol.kinds.mixture import ONE_STEP
 from ...protocol.verdicts import Verdict, ordered, verdicts
 from ..environments import linear_mdp, make
 from ..simulation import prepare
@@ -29,15 +30,29 @@ def all_verdicts() -> tuple[Verdict, ...]:
     mixtures = [
         _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(1.0, 1e-5)),
         _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(20.0, 0.1)),
+        _mixture(
+            "hard-bandit/d5",
+            "Alg. 1 with H = 1, the bandits of Zheng et al.: sigma 4 sqrt(2 log(2.5/delta))/epsilon",
+            Local(1.0, 1e-5),
+            printing=ONE_STEP,
+        ),
         _mixture("riverswim-mixture/3", "Section 6: sigma 4H sqrt(2 log(2.5H/delta))/epsilon", Local(1.0, 1e-5)),
     ]
     return tuple(ordered([*verdicts(), *mixtures, *_logged(Central(rho=1.0)), _logged_pure(Central(1.0))]))
 
 
-def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
+def _mixture(address: str, source: str, promise: Guarantee, printing: str = "") -> Verdict:
     """The verdict on LDP-UCRL-VTR's noise on one person's report. The least noise is that of `sound` were the printed one less."""
     designs: dict[str, Any] = {
-        kind: prepare("ucrl-vtr", make(address), promise, 1000, calibration=kind, engine=MIXTURE).design
+        kind: prepare(
+            "ucrl-vtr",
+            make(address),
+            promise,
+            1000,
+            calibration=kind,
+            engine=MIXTURE,
+            printing="" if kind == TIGHT else printing,
+        ).design
         for kind in (PAPER, SOUND, TIGHT)
     }
     printed, ours = designs[PAPER], designs[TIGHT]

@@ -18,7 +18,7 @@ from ...protocol.papers import POOLED
 from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
-from .facts import Facts, Seen
+from .facts import Claim, Facts, Seen
 from .instances import Instances
 from .terms import HOLDS, ONE, OVER_EPSILON, Terms, fitted, power_misfit
 from .view import Slopes
@@ -156,15 +156,15 @@ def _as_printed() -> tuple[Sweep, ...]:
     )
 
 
-def _still_lost(facts: Facts) -> str:
+def _still_lost(facts: Facts) -> Claim:
     """What bonuses as printed, and counts of every step by itself, come to."""
     powers = [facts.power(label) for label in AS_PRINTED]
     shares = [facts.at(label) / facts.at(label, PEOPLE[0]) * PEOPLE[0] / PEOPLE[-1] for label in AS_PRINTED]
-    return facts.claim(
+    return facts.judged(
+        "With bonuses as printed, or counts of every step by itself, these numbers of people are the beginning of learning",
         min(powers) > 0.8 and min(shares) > 0.25,
-        "With bonuses as printed, or counts of every step by itself, these numbers of people are the beginning of learning: "
         f"the power over people of PRIVATE-UCB-VI is {powers[0]:.2f} and {powers[1]:.2f}, and with 10^12 people each still "
-        f"loses {shares[0]:.0%} and {shares[1]:.0%} of what each of 10^8 does.",
+        f"loses {shares[0]:.0%} and {shares[1]:.0%} of what each of 10^8 does",
     )
 
 
@@ -180,66 +180,63 @@ def _powers(facts: Facts, algorithms: Any) -> str:
     return "; ".join(lines) + "."
 
 
-def _in_own_form(facts: Facts, trust: str, algorithms: Any) -> str:
+def _in_own_form(facts: Facts, trust: str, algorithms: Any) -> Claim:
     """Which sweeps have the form of the theorems, two terms, to within HOLDS, and which do not."""
     forms = _forms(trust, algorithms)
     fits = {label: (fitted(facts.of(label), terms), power_misfit(facts.of(label))) for label, terms in forms.items()}
     good = [f"{label} ({fit.misfit:.1%}; one power {one:.0%})" for label, (fit, one) in fits.items() if fit.holds]
     bad = [f"{label} ({fit.misfit:.0%})" for label, (fit, _) in fits.items() if not fit.holds]
-    return (
-        f"In the form of the theorems, two terms with one constant each, no mean is off by more than {HOLDS:.0%} for "
-        f"{'; '.join(good) or 'none'}. The form does not hold for {'; '.join(bad) or 'none'}."
+    return facts.of_paper(
+        f"Every sweep has the form of the theorems, two terms with one constant each, to within {HOLDS:.0%}",
+        not bad,
+        f"the form holds for {'; '.join(good) or 'none'}; it does not for {'; '.join(bad) or 'none'}",
     )
 
 
-def _seen_joint(facts: Facts) -> str:
+def _seen_joint(facts: Facts) -> list[Claim | str]:
     private = ("PRIVATE-UCB-VI", "PUCB")
     main = [fitted(facts.of(f"PRIVATE-UCB-PO, over {thing}"), terms) for thing, terms in _MAIN]
-    return " ".join(
-        [
-            f"{HOW}; the table for local privacy shows what is learned otherwise.",
-            facts.claim(
-                all(fit.holds for fit in main),
-                "The main claim of the paper holds where both terms can be seen, for PRIVATE-UCB-PO: its regret is a term that "
-                "grows like sqrt(K) without privacy's epsilon, and a term in 1/epsilon that hardly grows; no mean is further "
-                f"than {main[0].misfit:.1%} over people and {main[1].misfit:.1%} over epsilon from that.",
-            ),
-            _in_own_form(facts, "joint", JOINT),
-            _powers(facts, JOINT),
-            facts.claim(
-                all(abs(facts.power(f"{name}, over epsilon") + 1) < 0.1 for name in private)
-                and all(facts.power(f"{name}, over people") < 0.2 for name in private),
-                "Of PRIVATE-UCB-VI and PUCB privacy's term is all there is to see: regret falls like 1/epsilon "
-                "and hardly grows with people.",
-            ),
-            "With states regret grows less than the bounds say: RiverSwim is not their worst case.",
-        ]
-    )
+    return [
+        f"{HOW}; the table for local privacy shows what is learned otherwise.",
+        facts.of_paper(
+            "The main claim, where both terms can be seen, for PRIVATE-UCB-PO: regret is a term that grows like sqrt(K) without "
+            "privacy's epsilon, and a term in 1/epsilon that hardly grows",
+            all(fit.holds for fit in main),
+            f"no mean is further than {main[0].misfit:.1%} over people and {main[1].misfit:.1%} over epsilon from that",
+        ),
+        _in_own_form(facts, "joint", JOINT),
+        facts.judged(
+            "Of PRIVATE-UCB-VI and PUCB privacy's term is all there is to see: regret falls like 1/epsilon and hardly grows with "
+            "people",
+            all(abs(facts.power(f"{name}, over epsilon") + 1) < 0.1 for name in private)
+            and all(facts.power(f"{name}, over people") < 0.2 for name in private),
+            f"powers: {_powers(facts, JOINT)}",
+        ),
+        "With states regret grows less than the bounds say: RiverSwim is not their worst case.",
+    ]
 
 
-def _seen_local(facts: Facts) -> str:
+def _seen_local(facts: Facts) -> list[Claim | str]:
     near = ("PRIVATE-UCB-VI", "PRIVATE-UCB-PO")
-    return " ".join(
-        [
-            f"{HOW}.",
-            _still_lost(facts),
-            _in_own_form(facts, "local", LOCAL),
-            _powers(facts, LOCAL),
-            facts.claim(
-                all(abs(facts.power(f"{name}, over epsilon") + 1) < 0.15 for name in near)
-                and all(0.5 < facts.power(f"{name}, over people") < 0.7 for name in near),
-                "PRIVATE-UCB-VI and -PO are near the theory over epsilon. Over people their regret grows faster than sqrt(K), "
-                "since many of these people come before a good policy is found: a constant and sqrt(K) do not describe it.",
-            ),
-            facts.claim(
-                facts.power("LDP-OBI, over people") < 0.3,
-                "LDP-OBI is past that: with a hundredth of its bonus it has found the best policy early, so "
-                "its regret hardly grows, and "
-                "depends on when that was: its powers over epsilon and states say how long that takes, not how "
-                "regret grows.",
-            ),
-        ]
-    )
+    return [
+        f"{HOW}.",
+        _still_lost(facts),
+        _in_own_form(facts, "local", LOCAL),
+        facts.judged(
+            "PRIVATE-UCB-VI and -PO are near the theory over epsilon; over people their regret grows faster than sqrt(K), since "
+            "many of these people come before a good policy is found, so that a constant and sqrt(K) do not describe it",
+            all(abs(facts.power(f"{name}, over epsilon") + 1) < 0.15 for name in near)
+            and all(0.5 < facts.power(f"{name}, over people") < 0.7 for name in near),
+            f"powers: {_powers(facts, LOCAL)}",
+        ),
+        facts.judged(
+            "LDP-OBI is past that: with a hundredth of its bonus it has found the best policy early, so its regret hardly grows, "
+            "and depends on when that was",
+            facts.power("LDP-OBI, over people") < 0.3,
+            f"its power over people is {facts.power('LDP-OBI, over people'):.2f}; those over epsilon and states say how long that "
+            "takes, not how regret grows",
+        ),
+    ]
 
 
 _MAIN = tuple((thing, _forms("joint", JOINT)[f"PRIVATE-UCB-PO, over {thing}"]) for thing in ("people", "epsilon"))

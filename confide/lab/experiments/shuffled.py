@@ -314,8 +314,8 @@ def seen_burn_in(facts: Facts) -> list[Claim]:
     ]
 
 
-def seen_table(facts: Facts) -> str:
-    """The text of Table 1."""
+def seen_table(facts: Facts) -> list[Claim | str]:
+    """What is seen of Table 1."""
     best = facts.among([_label(STEP, local) for local in BATCHES[STEP]])[0]
     behind = [
         f"{label} ({number(facts.at(label))})"
@@ -323,25 +323,25 @@ def seen_table(facts: Facts) -> str:
         for label in (_label(mechanism, local) for local in batches)
         if facts.at(label) > facts.at("local")
     ]
-    return " ".join(
-        [
-            *([f"Of these devices regret is above that of the local learner: {', '.join(behind)}."] if behind else []),
-            "With guarantees that are true regret does interpolate, by the size of the batch:",
-            facts.claim(
-                facts.at("joint") < facts.at(best) < facts.at("local"),
-                f"at epsilon 1 of the sums the best of the devices that sample a step ({best}) has "
-                f"{number(facts.at(best))}, between the joint learner ({number(facts.at('joint'))}) and the local one "
-                f"({number(facts.at('local'))}).",
-            ),
-            "The joint learner stays ahead, because a curator re-uses its noise, and every batch has fresh "
-            "noise. Beyond the "
-            "lowest point more local epsilon only means larger batches, and so later policies.",
-        ]
-    )
+    return [
+        facts.of_paper(
+            "Regret interpolates between local and joint privacy, here with guarantees that are true, by the size of the batch",
+            facts.at("joint") < facts.at(best) < facts.at("local"),
+            f"at epsilon 1 of the sums the best of the devices that sample a step ({best}) has {number(facts.at(best))}, the "
+            f"joint learner {number(facts.at('joint'))}, the local one {number(facts.at('local'))}",
+        ),
+        facts.judged(
+            "All of these devices lose less than the local learner",
+            not behind,
+            f"above it are {', '.join(behind) or 'none'}",
+        ),
+        "The joint learner stays ahead, because a curator re-uses its noise, and every batch has fresh noise. Beyond the lowest "
+        "point more local epsilon only means larger batches, and so later policies.",
+    ]
 
 
-def seen_theorem(facts: Facts) -> str:
-    """The text of Theorem 6."""
+def seen_theorem(facts: Facts) -> list[Claim | str]:
+    """What is seen of Theorem 6."""
     later = [result for result in facts.results if result.label != "300"]
     alone, least, ratio = (np.array([result.mean[column] for result in later]) for column in range(3))
     said = {result.label: said_by_papers(result.label)[0] for result in facts.results}
@@ -349,54 +349,48 @@ def seen_theorem(facts: Facts) -> str:
     printed = {people: epsilon for people, epsilon in said.items() if people not in silent}
     first, last = next(iter(printed)), next(reversed(printed))
     beyond = next(10.0**power for power in range(5, 20) if claimed_epsilon(FLIP, 10**power, 1, DELTA) < ratio.min())
-    return " ".join(
-        [
-            "What the proof relies on is false: a run of releases is not as private as one of them.",
-            facts.claim(
-                bool((ratio > 2 * alone).all()),
-                f"The person before is given one action and the person after another {np.exp(ratio.min()):.2g} to "
-                f"{np.exp(ratio.max()):.2g} times as often in one world as in the other, from 1,000 people on, "
-                "while the epsilon that one release keeps goes to zero.",
-            ),
-            facts.claim(
-                bool((least > alone).all()),
-                f"With confidence 0.999 every epsilon below {least.min():.2g} is refuted there at delta 1e-6.",
-            ),
-            "Releases before and after a person differ by that person's report alone, so shuffling adds "
-            "no privacy there.",
-            *(
-                [f"At {', '.join(silent)} people the hypothesis of Proposition 5 fails, and it claims nothing."]
-                if silent
-                else []
-            ),
-            facts.claim(
-                min(printed.values()) > ratio.max(),
-                "Where it does claim something, the number that is printed, epsilon_c of Proposition 5, is not refuted at "
-                f"these sizes, because it is vacuous: it is {number(printed[first])} at {first} people and "
-                f"{number(printed[last])} at {last}; below the log-ratio of this event it falls at about {beyond:.0e} people.",
-            ),
-            "What holds is the devices' own local guarantee.",
-        ]
-    )
+    return [
+        facts.judged(
+            "A run of releases is as private as one of them, which the proof relies on",
+            bool((ratio <= 2 * alone).any()),
+            "releases before and after a person differ by that person's report alone, so shuffling adds no privacy there: the "
+            f"person before is given one action and the person after another {np.exp(ratio.min()):.2g} to "
+            f"{np.exp(ratio.max()):.2g} times as often in one world as in the other, from 1,000 people on, while the epsilon "
+            "that one release keeps goes to zero",
+        ),
+        facts.judged(
+            "With confidence 0.999 more than the epsilon of one release is refuted at delta 1e-6, from 1,000 people on",
+            bool((least > alone).all()),
+            f"every epsilon below {least.min():.2g} is",
+        ),
+        facts.judged(
+            "The hypothesis of Proposition 5 holds at all these numbers of people",
+            not silent,
+            f"it fails at {', '.join(silent) or 'none'}, and there it claims nothing",
+        ),
+        facts.judged(
+            "The number that is printed, epsilon_c of Proposition 5, is refuted at these sizes",
+            min(printed.values()) <= ratio.max(),
+            f"it is vacuous: {number(printed[first])} at {first} people and {number(printed[last])} at {last}; below the "
+            f"log-ratio of this event it falls at about {beyond:.0e} people",
+        ),
+        "What holds is the devices' own local guarantee.",
+    ]
 
 
-def seen_repair(facts: Facts) -> str:
-    """The text of the repair: what the protocol does, and what the bonus does."""
+def seen_repair(facts: Facts) -> list[Claim | str]:
+    """What is seen of the repair: what the protocol does, and what the bonus does."""
     printed, planner = "SHUFFLED-OBI as printed", "printed protocol and noise, our planner"
     batches, both = "disjoint batches, printed planner", "disjoint batches, our planner"
-    return " ".join(
-        [
-            "As printed the algorithm keeps no more than its local guarantee; disjoint batches keep both guarantees.",
-            f"Regret is another matter: with the printed planner it is {number(facts.at(printed))} by the "
-            "printed protocol and "
-            f"{number(facts.at(batches))} in disjoint batches; with ours {number(facts.at(planner))} and "
-            f"{number(facts.at(both))}.",
-            facts.claim(
-                min(facts.at(printed), facts.at(batches)) > 3 * max(facts.at(planner), facts.at(both)),
-                "So it is the printed bonus, not the protocol, that keeps the algorithm from learning.",
-            ),
-        ]
-    )
+    return [
+        "As printed the algorithm keeps no more than its local guarantee; disjoint batches keep both guarantees.",
+        facts.judged(
+            "It is the printed bonus, not the protocol, that keeps the algorithm from learning",
+            min(facts.at(printed), facts.at(batches)) > 3 * max(facts.at(planner), facts.at(both)),
+            f"with the printed planner regret is {number(facts.at(printed))} by the printed protocol and "
+            f"{number(facts.at(batches))} in disjoint batches; with ours {number(facts.at(planner))} and {number(facts.at(both))}",
+        ),
+    ]
 
 
 EXPERIMENTS = (

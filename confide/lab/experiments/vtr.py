@@ -19,6 +19,7 @@ import numpy as np
 
 from ...learning.learners.vtr import PUBLISHED
 from ...privacy import Guarantee, Joint, Local, NoPrivacy
+from ...protocol.kinds.mixture import ONE_STEP
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
@@ -32,7 +33,10 @@ ROOT = 20211019
 
 EPSILONS = (0.1, 1.0, 10.0)
 BOUND_EPSILON, BOUND_SEEDS = 0.1, 30
-"""Of the lower bound's instance; at 1 its actions differ by so little that privacy cannot show."""
+"""Of the lower bounds' instances; at 1 their actions differ by so little that privacy cannot show."""
+
+BOUND_D, BOUND_H, BOUND_PEOPLE = 5, 6, (2000, 5000, 10_000)
+BANDIT_PEOPLE, BANDIT_SEEDS = (10_000, 100_000, 1_000_000), 10
 
 GRIDS: dict[str, tuple[float, ...]] = {
     "no privacy": (0.0, 0.03, 0.1, 0.15, 0.2, 0.3, 1.0),
@@ -41,6 +45,8 @@ GRIDS: dict[str, tuple[float, ...]] = {
 }
 """What was tried for each kind of side."""
 TUNING_ROOT, TUNING_SEEDS = 20211020, 3
+GROWTH = "growth:1.2"
+"""The schedule of bandits: plans at every fifth of growth, so that large numbers of people can be had."""
 
 # Chosen by tuning: without privacy, then in `sound` for each epsilon.
 CONSTANTS: dict[str, tuple[float, tuple[float, ...]]] = {
@@ -126,66 +132,105 @@ def _finals(facts: Facts, kind: str) -> list[float]:
     return [facts.at(f"{kind}, epsilon {epsilon:g}") for epsilon in EPSILONS]
 
 
-def _seen_small(facts: Facts) -> str:
+def _seen_small(facts: Facts) -> list[Claim | str]:
     sound, tight, joint = (_finals(facts, kind) for kind in ("sound", "tight", "joint"))
-    return " ".join(
-        [
-            facts.claim(
-                tight == sorted(tight, reverse=True) and joint == sorted(joint, reverse=True),
-                "Regret ordered by epsilon, as in the paper, is what ours shows, which asks for counts in a table (tight: "
-                f"{', '.join(map(number, tight))}), and joint privacy, which the paper does not have "
-                f"({', '.join(map(number, joint))}).",
-            ),
-            facts.claim(
-                max(sound) < 1.2 * min(sound),
-                "With the printed noise regret is the same whatever epsilon "
-                f"({', '.join(map(number, sound))}): the matrix is shifted by 2 "
-                "Gamma, which exceeds every eigenvalue that people add.",
-            ),
-            "The printed noise is also far more than is needed: the table says what it keeps. How the "
-            "published curves came about with this "
-            "shift we do not know.",
-            _said_printed(facts),
-        ]
-    )
+    return [
+        facts.of_paper(
+            "With the printed noise regret is ordered by epsilon, nearer to that without privacy the larger it is",
+            sound == sorted(sound, reverse=True) and max(sound) >= 1.2 * min(sound),
+            f"{', '.join(map(number, sound))}: the matrix is shifted by 2 Gamma, which exceeds every eigenvalue that people add",
+        ),
+        facts.judged(
+            "Ours, which asks for counts in a table, and joint privacy, which the paper does not have, are ordered so",
+            tight == sorted(tight, reverse=True) and joint == sorted(joint, reverse=True),
+            f"{', '.join(map(number, tight))} (local); {', '.join(map(number, joint))} (joint)",
+        ),
+        "The printed noise is also far more than is needed: the table says what it keeps. How the published curves came about "
+        "with this shift we do not know.",
+        *_said_printed(facts),
+    ]
 
 
-def _said_printed(facts: Facts) -> str:
+def _said_printed(facts: Facts) -> list[Claim | str]:
     """What the printed radius does without privacy, beside the derived one."""
-    printed, ours = facts.at(OPEN_PRINTED), facts.at(OPEN)
+    printed, derived = facts.at(OPEN_PRINTED), facts.at(OPEN)
     curve = facts.of(OPEN_PRINTED)
     first_half = float(np.interp(curve.x[-1] / 2, curve.x, curve.mean))
     reference, joint = facts.at(REFERENCE), facts.at(f"joint, epsilon {EPSILONS[-1]:g}")
-    said = (
+    return [
         f"Without privacy confide with default settings has {number(reference)}, which is what the cost of privacy is measured "
-        f"against: joint privacy at epsilon {EPSILONS[-1]:g} costs {number(joint / reference)} times that."
-    )
-    return f"{said} " + facts.claim(
-        printed > 5 * ours and first_half < 0.6 * printed,
-        f"Without privacy UCRL-VTR has {number(printed)} with the radius as it is printed, of which the tuned c "
-        f"multiplies sqrt(d_1) alone, and {number(ours)} with the derived one, of which c scales all. The rest of the "
-        "printed radius, H - h + 1 times a root of logarithms, stays as it is where values are normalised by H, and "
-        "with none of the c that were tried does regret stop growing.",
-    )
+        f"against: joint privacy at epsilon {EPSILONS[-1]:g} costs {number(joint / reference)} times that.",
+        facts.judged(
+            "Without privacy UCRL-VTR with the radius as it is printed, of which the tuned c multiplies sqrt(d_1) alone, stops to "
+            "lose",
+            printed <= 5 * derived or first_half >= 0.6 * printed,
+            f"it has {number(printed)}, and {number(derived)} with the derived radius, of which c scales all. The rest of the "
+            "printed one, H - h + 1 times a root of logarithms, stays as it is where values are normalised by H",
+        ),
+    ]
 
 
-def _seen_large(facts: Facts) -> str:
+def _seen_large(facts: Facts) -> list[Claim | str]:
     sound, tight, joint = (_finals(facts, kind) for kind in ("sound", "tight", "joint"))
-    return " ".join(
-        [
-            facts.claim(
-                tight[0] > 0.9 * sound[0] and tight[2] < tight[1] < 0.9 * sound[1],
-                "Five states are harder: under local privacy 10,000 people do not suffice at epsilon 0.1. At epsilon 1 ours has "
-                f"{tight[1] / sound[1]:.2g} of the regret that the printed noise has, and at epsilon 10 "
-                f"{tight[2] / sound[2]:.2g}; with that noise nothing is learned at any epsilon (see three states).",
-            ),
-            facts.claim(
-                all(regret < other / 2 for regret, other in zip(joint, sound, strict=True)),
-                "Joint privacy learns at every epsilon.",
-            ),
-            _said_printed(facts),
-        ]
+    return [
+        facts.judged(
+            "Five states are harder: under local privacy 10,000 people do not suffice at epsilon 0.1, and do from 1 on, with our "
+            "noise",
+            tight[0] > 0.9 * sound[0] and tight[2] < tight[1] < 0.9 * sound[1],
+            f"ours has {', '.join(f'{ours / theirs:.2g}' for ours, theirs in zip(tight, sound, strict=True))} of the regret that "
+            "the printed noise has, with which nothing is learned at any epsilon (see three states)",
+        ),
+        facts.judged(
+            "Joint privacy learns at every epsilon",
+            all(regret < other / 2 for regret, other in zip(joint, sound, strict=True)),
+            f"its regret is {', '.join(map(number, joint))}, with the printed local noise {', '.join(map(number, sound))}",
+        ),
+        *_said_printed(facts),
+    ]
+
+
+def needed_rounds(d: int, horizon: int, epsilon: float) -> float:
+    """T from which on the lower bounds are stated: 4 d^2 H/(min(4, e^(2 epsilon))(e^epsilon - 1)^2); H = 1 in Lemma 5.5."""
+    return 4 * d**2 * horizon / (min(4.0, math.exp(2 * epsilon)) * math.expm1(epsilon) ** 2)
+
+
+def _stated(facts: Facts, least: float, steps: int) -> Claim:
+    """Whether the hypothesis of a lower bound holds at the numbers of people that are shown."""
+    fewest = float(min(result.x[0] for result in facts.results)) * steps
+    return facts.judged(
+        "The bound is stated for all numbers of people that are shown",
+        fewest >= least,
+        f"it takes T of at least {least:,.0f}, and the least is {fewest:,.0f}",
     )
+
+
+AT_RANDOM = math.sqrt(1 / 3) * (BOUND_D - 1) / BOUND_D
+"""What acting at random has of the order of Lemma 5.5 on its instance: (d-1) Delta a round."""
+
+
+def _seen_bandit(facts: Facts) -> list[Claim]:
+    printed, ours, joint, none = (facts.of(label) for label in (ZHENG, "ours, local", "ours, joint", REFERENCE))
+    spans = {
+        result.label: f"{result.mean.min():.3f} to {result.mean.max():.3f}" for result in (printed, ours, joint, none)
+    }
+    return [
+        _stated(facts, needed_rounds(BOUND_D, 1, BOUND_EPSILON), 1),
+        facts.judged(
+            "Local privacy costs more than joint privacy and than none, at every number of people",
+            bool((np.minimum(ours.mean, printed.mean) > np.maximum(joint.mean, none.mean)).all()),
+            f"local, ours, has {spans[ours.label]} of the order, joint {spans[joint.label]}, no privacy {spans[none.label]}",
+        ),
+        facts.judged(
+            "With the noise that is printed so many people teach nothing: regret is that of acting at random to within a tenth",
+            bool((np.abs(printed.mean / AT_RANDOM - 1) < 0.1).all()),
+            f"{spans[printed.label]}, where acting at random has {AT_RANDOM:.3f}; as printed the noise keeps {printed.guarantee}",
+        ),
+        facts.judged(
+            "Ours, with the noise that the claim needs, loses less than with the printed noise",
+            bool((ours.mean < printed.mean).all()),
+            f"{spans[ours.label]}, at {ours.guarantee}",
+        ),
+    ]
 
 
 def _seen_bound(facts: Facts) -> list[Claim]:
@@ -194,6 +239,7 @@ def _seen_bound(facts: Facts) -> list[Claim]:
     local = [facts.of(name) for name in ("LDP-UCRL-VTR, sound", "ours, local")]
     least = min(float(result.mean.min()) for result in local)
     return [
+        _stated(facts, needed_rounds(BOUND_D, BOUND_H, BOUND_EPSILON), BOUND_H),
         *privacy_shows(facts, BOUND_EPSILON, kinds, spans),
         facts.judged(
             "The constant of Theorem 5.6, which is not stated, is at most a fifth on this instance",
@@ -236,7 +282,7 @@ def _panel(world: str) -> Experiment:
 
 def _lower_bound() -> Experiment:
     """Theorem 5.6 on its own instance: measured regret over d H sqrt(T)/(min(2, e^epsilon)(e^epsilon - 1))."""
-    d, horizon, epsilon, people = 5, 6, BOUND_EPSILON, (2000, 5000, 10_000)
+    d, horizon, epsilon, people = BOUND_D, BOUND_H, BOUND_EPSILON, BOUND_PEOPLE
     unit = tuple(
         d * horizon * math.sqrt(many * horizon) / (min(2.0, math.exp(epsilon)) * math.expm1(epsilon)) for many in people
     )
@@ -277,4 +323,44 @@ def _lower_bound() -> Experiment:
     )
 
 
-EXPERIMENTS = (*map(_panel, CONSTANTS), _lower_bound())
+ZHENG = "linear bandits of Zheng et al., as printed"
+
+
+def _bandit() -> Experiment:
+    """Lemma 5.5 on its own instance: measured regret over d sqrt(T)/(min(2, e^epsilon)(e^epsilon - 1))."""
+    d, epsilon, people = BOUND_D, BOUND_EPSILON, BANDIT_PEOPLE
+    unit = tuple(d * math.sqrt(many) / (min(2.0, math.exp(epsilon)) * math.expm1(epsilon)) for many in people)
+
+    def sweep(label: str, privacy: Guarantee, **choices: object) -> Sweep:
+        options = {"schedule": GROWTH, "seed": ROOT, **choices}
+        curves = (
+            Curve(label, "ucrl-vtr", f"hard-bandit/d{d}?episodes={many}&epsilon={epsilon:g}", privacy, many, options)
+            for many in people
+        )
+        return Sweep(label, tuple(map(float, people)), tuple(curves), unit)
+
+    return Experiment(
+        "ldp-ucrl-vtr/lemma-5.5",
+        "One step: linear bandits under local privacy, and their lower bound",
+        "With H = 1 LDP-UCRL-VTR is the algorithm of Zheng et al. (2020) for linear bandits. Lemma 5.5: every epsilon-LDP learner "
+        "has regret of at least order d sqrt(T)/(min(2, e^epsilon)(e^epsilon - 1)) on some linear bandit.",
+        _seen_bandit,
+        f"d = {d}, epsilon {epsilon:g}, delta {DELTA:g}, 10^4 to 10^6 people, an instance for each number, {BANDIT_SEEDS} seeds",
+        0.5,
+        (
+            sweep(ZHENG, Local(epsilon, DELTA), calibration="paper", printing=ONE_STEP),
+            sweep("ours, local", Local(epsilon, DELTA)),
+            sweep("ours, joint", Joint(epsilon, DELTA)),
+            reference_of(sweep("", NoPrivacy()), LEARNERS),
+        ),
+        BANDIT_SEEDS,
+        Over(
+            f"The hard linear bandit, d = {d}, epsilon {epsilon:g}",
+            "people",
+            "regret / (d sqrt(T)/(min(2, e^epsilon)(e^epsilon - 1)))",
+            "lower-bound",
+        ),
+    )
+
+
+EXPERIMENTS = (*map(_panel, CONSTANTS), _lower_bound(), _bandit())

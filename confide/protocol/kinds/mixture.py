@@ -514,17 +514,30 @@ def design_local(request: Request) -> Design:
     form = _form(MIXTURE.question_of(request), request.calibration)
     grid = _grid(form, sigma_for(promise, form.price().l2, 0.0))
     if not ours:
-        grid = min(grid, _grid(form, printed_sigma(form, promise)))
+        grid = min(grid, _grid(form, printed_sigma(form, promise, request.printing)))
     size = form.price(grid)
     sigma = sigma_for(promise, size.l2, 0.0 if promise.rho is not None else grid)
     if not ours:
-        stated = printed_sigma(form, promise)
+        stated = printed_sigma(form, promise, request.printing)
         sigma = stated if request.calibration == PAPER else max(stated, sigma)
     return request.design(form, Act(Gaussian(sigma, grid), size), paper="" if ours else PAPER_NAME)
 
 
-def printed_sigma(form: MixtureForm, promise: Guarantee) -> float:
-    """4 H v^2 sqrt(2 log(2.5 H/delta))/epsilon, v = H times the largest reward: 4 H^3 ... for rewards up to 1."""
+ONE_STEP = "one-step"
+"""The printing with H = 1, where LDP-UCRL-VTR is the linear bandits of Zheng et al. (2020); a second step pays the reward."""
+
+
+def printed_sigma(form: MixtureForm, promise: Guarantee, printing: str = "") -> float:
+    """4 H v^2 sqrt(2 log(2.5 H/delta))/epsilon, v = H times the largest reward: 4 H^3 ... for rewards up to 1.
+
+    In the printing of one step H is 1 and v the largest reward.
+    """
+    if printing and (printing != ONE_STEP or form.spec.horizon != 2):
+        raise InvalidInput(
+            "paper-printing-unknown",
+            f"printing must be {ONE_STEP!r}, of worlds with one decision and a step that pays it. Got {printing!r} with "
+            f"{form.spec.horizon} steps. Leave it out.",
+        )
     if promise.epsilon is None:
         raise InvalidInput(
             "paper-mixture-needs-epsilon",
@@ -532,6 +545,8 @@ def printed_sigma(form: MixtureForm, promise: Guarantee) -> float:
         )
     horizon = form.spec.horizon
     v = float(form.ranges[0]) * horizon / (horizon - 1)
+    if printing == ONE_STEP:
+        horizon, v = 1, float(form.ranges[0])
     return 4 * horizon * v**2 * math.sqrt(2 * math.log(2.5 * horizon / promise.delta)) / promise.epsilon
 
 

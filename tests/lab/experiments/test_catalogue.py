@@ -32,6 +32,7 @@ EXPECTED = {
     "shuffled-obi/burn-in",
     *(f"ldp-ucrl-vtr/figure-2-{name}" for name in ("3", "3-inhomogeneous", "5", "5-inhomogeneous")),
     "ldp-ucrl-vtr/lower-bound",
+    "ldp-ucrl-vtr/lemma-5.5",
     "offline/figure-1a",
     "offline/figure-1b",
     "offline/theorem-3.3",

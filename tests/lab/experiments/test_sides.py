@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from confide.lab.experiments.experiment import catalogue
+from confide.lab.experiments.facts import FAILS, HOLDS, NOT_REPRODUCED, REPRODUCED
 from confide.lab.experiments.part import PAPER
-from confide.lab.experiments.publishing import folder_of, read_data
+from confide.lab.experiments.publishing import CLAIMS, folder_of, read_data
 from confide.lab.experiments.sides import (
     EXCEPTIONS,
     ONE_PRINTED,
@@ -30,6 +32,18 @@ PAPERS = sorted(address for address in catalogue() if not address.startswith("ou
 def test_a_page_keeps_the_rule_or_says_why_not(address: str) -> None:
     found = faults(catalogue()[address], read_data(folder_of(PAGES, address, PAPER)), read_tuning(TABLE))
     assert found == set(EXCEPTIONS.get(address, {}))
+
+
+@pytest.mark.parametrize("address", PAPERS)
+def test_what_a_page_of_a_paper_claims_is_data(address: str) -> None:
+    """Each claim has its measurement and a verdict, and stands so on the page."""
+    folder, page = folder_of(PAGES, address, PAPER), catalogue()[address]
+    results = read_data(folder)
+    claims, text = page.claims(PAPER, results), page.text(PAPER, results)
+    assert claims and all(claim.said and claim.measured and claim.verdict for claim in claims)
+    assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, REPRODUCED, NOT_REPRODUCED}
+    assert all(claim.sentence() in text for claim in claims)
+    assert json.loads((folder / CLAIMS).read_text(encoding="utf-8")) == [claim.as_json() for claim in claims]
 
 
 def test_exceptions_have_a_reason_each_and_belong_to_pages() -> None:
