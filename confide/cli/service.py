@@ -203,7 +203,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     from ..lab.simulation.setting import parse_schedule
     from ..mdp import Spec
     from ..protocol.accepted import BROWSERS
-    from ..service.collector.founding import make_service
+    from ..service.collector.founding import following, make_service
     from ..service.contract.admission import admission_lines
     from ..service.contract.folder import Folder
 
@@ -247,7 +247,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         made = partial(made, forecast=forecast.as_json())
     before = None if arguments["succeeds"] is None else Folder(Path(arguments["succeeds"]))
     if arguments["check"]:
-        checked = partial(made, before=None if before is None else before.contract())
+        checked = partial(made, **({} if before is None else following(before)))
         _rehearsed(checked, arguments["environment"] or "", as_json)
         return
     service_folder = _founded(folder, made, before, arguments)
@@ -300,6 +300,7 @@ def _forecast(folder: str, arguments: dict[str, Any], promise: Guarantee) -> Hal
 def _founded(folder: str, made: Callable[..., Folder], before: Folder | None, arguments: dict[str, Any]) -> Folder:
     """Make the service, and beside it the issuer of its tokens, unless it is open or the issuer is elsewhere."""
     from ..lab.staging.admission import make_admitting
+    from ..service.collector.founding import following
 
     settings = {name: arguments[name] for name in ("issuer_address", "issuer_key")}
     named = {"operator": arguments["operator"], "name": arguments["name"]}
@@ -310,7 +311,7 @@ def _founded(folder: str, made: Callable[..., Folder], before: Folder | None, ar
             "issuer-of-open-service",
             "A service with --open has no issuer. Leave --open out, or what is said of the issuer.",
         )
-    return made(folder, before=None if before is None else before.contract(), **named)
+    return made(folder, **({} if before is None else following(before)), **named)
 
 
 def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) -> None:

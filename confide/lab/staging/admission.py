@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError, InvalidInput
-from ...service.collector.founding import make_service
+from ...service.collector.founding import following, make_service
 from ...service.contract import keys
 from ...service.contract.blind_rsa import PublicKey
 from ...service.contract.folder import Folder
@@ -34,15 +34,13 @@ def make_admitting(
     `make_service`.
     """
     folder = Folder(Path(path))
-    earlier = None if before is None else before.contract()
-    known = None if earlier is None else earlier.issuer
+    earlier = {} if before is None else following(before)
+    known = None if before is None else before.contract().issuer
     fallback = choices.get("operator") or choices.get("name") or folder.path.resolve().name
     named = issuer_name or (known.name if known is not None else fallback)
     where = issuer_address or (None if known is None else known.address)
     if issuer_key is not None:
-        return made(
-            path, before=earlier, issuer=TokenIssuer(named, read_public_key(Path(issuer_key)), where), **choices
-        )
+        return made(path, **earlier, issuer=TokenIssuer(named, read_public_key(Path(issuer_key)), where), **choices)
     own, old = IssuerFolder(folder.issuer_path), None if before is None else IssuerFolder(before.issuer_path)
     own.check_new()
     if known is not None and (old is None or not old.key_file.exists()):
@@ -50,7 +48,7 @@ def make_admitting(
             "issuer-elsewhere", "The issuer of the service before is elsewhere. Name its public key: --issuer-key FILE."
         )
     secrets = IssuerKeys.new() if known is None or old is None else old.keys()
-    service = made(path, before=earlier, issuer=TokenIssuer(named, secrets.public, where), **choices)
+    service = made(path, **earlier, issuer=TokenIssuer(named, secrets.public, where), **choices)
     own.write(secrets, service.contract())
     return service
 

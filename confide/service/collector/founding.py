@@ -16,7 +16,7 @@ from ...learning.learners.learner import family_of
 from ...mdp import MixtureFeatures, Spec
 from ...mdp.described import DescribedFeatures
 from ...privacy import Guarantee, Schedule
-from ...privacy.guarantee import JOINT, LOCAL
+from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.accepted import BROWSERS
 from ...protocol.design import AUTO, Design, make
 from ...protocol.releases.report import report_length
@@ -24,7 +24,7 @@ from ..contract import keys
 from ..contract.contract import Contract, weaker
 from ..contract.files import write_whole
 from ..contract.folder import Folder
-from ..contract.intermediary import CURATOR, ROLES, Intermediary
+from ..contract.intermediary import ROLES, Intermediary
 from ..contract.sealed import LONGEST
 from ..contract.sealed import public_key as sealing_key
 from ..contract.tokens import TokenIssuer
@@ -72,6 +72,8 @@ class ServiceChoices:
     """Whose devices take part: those in pages too, or any."""
     between: dict[str, Any] = field(default_factory=dict)
     """What else the contract is to say of its shuffler or its curator."""
+    between_key: bytes | None = None
+    """Of a successor, the private key of the shuffler or curator before; None where whoever runs it has it."""
     issuer: TokenIssuer | None = None
     """Who issues tokens, one a person; None leaves the service open to anybody."""
     forecast: dict[str, Any] | None = None
@@ -91,7 +93,7 @@ class ServiceChoices:
     @property
     def claimed(self) -> bool:
         """Whether the guarantee of a shuffler can be claimed: tokens are issued, and the shuffler has another operator."""
-        between = str(self.between.get("operator") or "")
+        between = str(self.between.get("operator") or ("" if self.goes_on is None else self.goes_on.operator))
         return self.issuer is not None and between not in ("", self.operator)
 
     @property
@@ -193,14 +195,30 @@ class ServiceChoices:
         known = self.features or MixtureFeatures.one_hot(self.spec.states, self.spec.actions)
         return MixtureForm(self.spec, known, value_ranges(self._known_rewards()))
 
-    def intermediary(self, title: str, key: bytes, sealing: bytes | None) -> Intermediary | None:
-        """What the contract says of the shuffler or the curator who has that public key; None without one. sealing: the key that
-        uploads are sealed to, if they are."""
+    @property
+    def goes_on(self) -> Intermediary | None:
+        """The shuffler or curator of the contract before, which a successor of the same trust keeps: devices refuse another."""
+        known = None if self.before is None else self.before.intermediary
+        return known if known is not None and known.role == self.role else None
+
+    def intermediary(self, title: str, design: Design, private: bytes | None) -> Intermediary | None:
+        """What the contract says of the shuffler or the curator; None without one. private: its key, or None where that of the
+        contract before goes on with a key that is elsewhere."""
         if self.role is None:
             return None
-        patience = 2 * self.seconds
-        usual = {"operator": self.operator or title, "deadline": patience, "patience": patience, "sealing": sealing}
-        return Intermediary(**{"role": self.role, "key": key, **usual, **self.between})
+        patience, known = 2 * self.seconds, self.goes_on
+        usual: dict[str, Any] = {"operator": self.operator or title, "deadline": patience, "patience": patience}
+        if known is not None:
+            usual |= {"key": known.key, "operator": known.operator, "address": known.address, "sealing": known.sealing}
+        if private is not None:
+            usual |= {"key": keys.public_key(private), "sealing": sealing_key(private) if _short(design) else None}
+        return Intermediary(**{"role": self.role, **usual, **self.between})
+
+
+def _short(design: Design) -> bool:
+    """Whether uploads are short enough to be handed over by a page that closes. Episodes are, up to thousands of steps."""
+    reports = [report_length(design, one) for one in range(len(design.devices))] if design.trust == SHUFFLE else []
+    return max(reports, default=0) <= LONGEST
 
 
 def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, **choices: Any) -> Folder:
@@ -214,9 +232,7 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
             "service-folder-not-empty", f"{path} is not empty. A contract is made once: choose a new folder."
         )
     design, before = chosen.design(), chosen.before
-    private, private_between = keys.new_key(), keys.new_key()
-    reports = () if chosen.role == CURATOR else tuple(report_length(design, one) for one in range(len(design.devices)))
-    seals = chosen.role is not None and max(reports, default=0) <= LONGEST
+    private, private_between = keys.new_key(), keys.new_key() if chosen.goes_on is None else chosen.between_key
     title = chosen.name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     contract = Contract.written(
         design,
@@ -226,9 +242,7 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
         learner=chosen.learner_entry(),
         labels=chosen.labels,
         window=chosen.seconds,
-        intermediary=chosen.intermediary(
-            title, keys.public_key(private_between), sealing_key(private_between) if seals else None
-        ),
+        intermediary=chosen.intermediary(title, design, private_between),
         issuer=chosen.issuer,
         version=1 if before is None else before.document["version"] + 1,
     )
@@ -241,7 +255,15 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
     folder.token()
-    if chosen.role:
+    if chosen.role and private_between is not None:
         keys.save_key(folder.path / f"{chosen.role}.key", private_between)
     write_whole(folder.contract_file, contract.data)
     return folder
+
+
+def following(before: Folder) -> dict[str, Any]:
+    """What `make_service` is given for a successor: the contract, and the key of the shuffler or curator if it is here."""
+    contract = before.contract()
+    about = contract.intermediary
+    path = before.path / f"{'' if about is None else about.role}.key"
+    return {"before": contract, "between_key": keys.load_key(path) if path.exists() else None}
