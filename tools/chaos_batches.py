@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import random
+import shutil
 import sys
 import threading
 import time
@@ -34,6 +35,7 @@ from confide.service.contract.sealed import upload
 from confide.service.contract.tickets import MEDIA_TYPE, Ticket
 from confide.service.device.transport import Transport, Unreachable
 from confide.service.intermediary.folder import RoleFolder as OfficeFolder
+from confide.service.intermediary.held import spool_of
 from confide.service.intermediary.store import BatchStore
 
 if TYPE_CHECKING:
@@ -252,7 +254,7 @@ def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int,
                 for process in processes:
                     with contextlib.suppress(Exception):
                         process.wait(120)
-                row.recovered = _calm(holders)
+                row.recovered = _calm(holders) and (not crowd.closes or _closes(reader))
             finally:
                 holders.end()
             for future in work:
@@ -264,6 +266,10 @@ def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int,
         for process in processes:
             process.stop()
         proxy.close()
+        about = contract.intermediary
+        spool = None if about is None else spool_of(folder.path, contract.digest, about.role)
+        if spool is not None:
+            shutil.rmtree(spool, ignore_errors=True)
     judge(row, holders, reader, folder, database)
     row.seconds = round(time.monotonic() - began, 1)
     return row
@@ -275,6 +281,15 @@ def _calm(holders: Holders) -> bool:
     while len(holders.acknowledged) < wanted and time.monotonic() < until:
         time.sleep(0.1)
     return len(holders.acknowledged) >= wanted
+
+
+def _closes(reader: Reader) -> bool:
+    """Whether two more batches are closed, within two minutes: who closes a page does not wait for that."""
+    closed = lambda: sum(path.startswith("/v1/closings/") for path in list(reader.seen))  # noqa: E731
+    wanted, until = closed() + 2, time.monotonic() + 120
+    while closed() < wanted and time.monotonic() < until:
+        time.sleep(0.1)
+    return closed() >= wanted
 
 
 def judge(row: Row, holders: Holders, reader: Reader, folder: Folder, database: str | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import threading
@@ -28,6 +29,7 @@ from confide.service.collector.founding import WINDOW, make_service
 from confide.service.contract import Contract, SignedClosing
 from confide.service.contract.folder import Folder
 from confide.service.device.transport import Transport, Unreachable
+from confide.service.intermediary.held import spool_of
 from tools.chromium import Browser
 from tools.crowd import free_port
 
@@ -136,6 +138,10 @@ def measured(trust: str, pages: int, stay: float, window: float = WINDOW, at_onc
         finally:
             collector.stop()
             between.stop()
+            about = contract.intermediary
+            spool = None if about is None else spool_of(folder.path, contract.digest, about.role)
+            if spool is not None:
+                shutil.rmtree(spool, ignore_errors=True)
     row = {"trust": trust, "pages": pages, "stay": stay, "window": window, "lived": said.count("lived")}
     return {**row, "arrived": people, "share": round(people / pages, 4), "seconds": round(time.monotonic() - began)}
 
