@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,8 +57,8 @@ WorldStep = Callable[[Walkers, Integers, np.random.Generator], tuple[Array, Walk
 """Rewards in {0, 1}, and people afterwards."""
 
 
-_PRACTICE: dict[tuple[str, int, int], float] = {}
-"""What practice earns, by family, people and seed: worlds that are not computed have one law each."""
+_EARNED: dict[tuple[str, int, int, float, bytes], float] = {}
+"""What those earn who follow a share of a policy, by family, people, seed, share and policy: many fits learn the same one."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +75,31 @@ class WorldFamily:
     right: bool = True
     table: bool = False
     logged: bool = False
+    leaves: Callable[[Walkers, Integers], Array] | None = None
+    """(n,) the chance to be lost to follow-up after an action, where people may be."""
     exact: Callable[[Array, float], float] | None = None
     """What an adoption of a policy (H, S, A+1) gains, where that can be computed."""
 
     def records(self, people: int, rng: np.random.Generator) -> dict[str, Any]:
         """The log of people who follow current practice."""
-        here, columns = self.begin(people, rng), []
+        here, columns, leaving = self.begin(people, rng), [], []
         for h in range(self.horizon):
             chances = self.practice(here)
             action = drawn(chances, rng)
             reward, after = self.step(here, action, rng)
             chance = chances[np.arange(people), action]
             columns.append((np.full(people, h), here.state, action, reward, after.state, chance))
+            if self.leaves is not None:
+                leaving.append((h + 1 < self.horizon) & (rng.random(people) < self.leaves(here, action)))
             here = after
         names = ("step", "state", "action", "reward", "next_state", "chance")
         log = {name: np.stack([one[i] for one in columns], axis=1).ravel() for i, name in enumerate(names)}
-        return {"user": np.repeat(np.arange(people), self.horizon), **log}
+        log = {"user": np.repeat(np.arange(people), self.horizon), **log}
+        if not leaving:
+            return log
+        lost = np.stack(leaving, axis=1)
+        there = (np.cumsum(lost, axis=1) - lost == 0).ravel()
+        return {**{name: column[there] for name, column in log.items()}, "lost": lost.ravel()[there].astype(np.int64)}
 
     def gain(self, policy: Array, alpha: float, people: int, seed: int = 99) -> float:
         """What an adoption of a policy (H, S, A+1) gains over practice: computed, or by people who follow either."""
@@ -98,10 +108,10 @@ class WorldFamily:
         return self.earned(policy, alpha, people, seed) - self.earned(policy, 0.0, people, seed)
 
     def earned(self, policy: Array, alpha: float, people: int, seed: int) -> float:
-        """What so many people earn who follow a share of a policy; practice alone is walked once."""
-        key = self.name, people, seed
-        if alpha == 0 and key in _PRACTICE:
-            return _PRACTICE[key]
+        """What so many people earn who follow a share of a policy; each is walked once."""
+        key = self.name, people, seed, alpha, b"" if alpha == 0 else policy.tobytes()
+        if key in _EARNED:
+            return _EARNED[key]
         rng = np.random.default_rng(seed)
         here, earned = self.begin(people, rng), np.zeros(people)
         for h in range(self.horizon):
@@ -110,10 +120,8 @@ class WorldFamily:
             mixed = (1 - alpha) * usual + alpha * (advice[:, :1] * usual + advice[:, 1:])
             reward, here = self.step(here, drawn(mixed, rng), rng)
             earned += reward
-        mean = float(earned.mean())
-        if alpha == 0:
-            _PRACTICE[key] = mean
-        return mean
+        _EARNED[key] = float(earned.mean())
+        return _EARNED[key]
 
     def read(self, people: int, rng: np.random.Generator) -> Dataset:
         """The log as a data set."""
@@ -121,6 +129,8 @@ class WorldFamily:
         more: dict[str, Any] = {"propensity": "chance", "propensity_floor": 0.02} if self.logged else {}
         if not self.logged:
             del records["chance"]
+        if self.leaves is not None:
+            more["lost"] = "lost"
         sizes = {"states": self.states, "actions": self.actions, "horizon": self.horizon}
         return read(records, **sizes, fixed_length=True, **more)
 
@@ -161,45 +171,89 @@ def cut_covariate(name: str, bins: int) -> WorldFamily:
     return WorldFamily(name, bins, 2, 5, begin, practice, step)
 
 
+class FiniteLaw(NamedTuple):
+    """A world with finitely many kinds of moments Z, of which a state is recorded: state (Z,), begins (Z,), usual (Z, A),
+    pays (Z, A)
+    and moves (Z, A, Z)."""
+
+    state: Integers
+    begins: Array
+    usual: Array
+    pays: Array
+    moves: Array
+
+    def gain(self, horizon: int, policy: Array, alpha: float) -> float:
+        """What an adoption of a policy (H, S, A+1) gains, exactly."""
+        worth = []
+        for share in (alpha, 0.0):
+            values = np.zeros(len(self.state))
+            for h in range(horizon - 1, -1, -1):
+                advice = policy[h, self.state]
+                mixed = (1 - share) * self.usual + share * (advice[:, :1] * self.usual + advice[:, 1:])
+                values = (mixed * (self.pays + self.moves @ values)).sum(axis=1)
+            worth.append(float(self.begins @ values))
+        return worth[0] - worth[1]
+
+
+def finite(name: str, sizes: tuple[int, int, int], law: FiniteLaw, **about: Any) -> WorldFamily:
+    """The world of a finite law, in which every gain can be computed. sizes: recorded states, actions and the horizon."""
+    states, actions, horizon = sizes
+
+    def seen(moment: Integers, before: Integers) -> Walkers:
+        return Walkers(law.state[moment], moment.astype(np.float64), before)
+
+    def begin(people: int, rng: np.random.Generator) -> Walkers:
+        return seen(rng.choice(len(law.begins), people, p=law.begins), np.full(people, -1))
+
+    def practice(here: Walkers) -> Array:
+        return np.asarray(law.usual[here.hidden.astype(np.int64)])
+
+    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
+        moment = here.hidden.astype(np.int64)
+        return paid(law.pays[moment, action], rng), seen(drawn(law.moves[moment, action], rng), action)
+
+    exact = partial(law.gain, horizon)
+    return WorldFamily(name, states, actions, horizon, begin, practice, step, exact=exact, **about)
+
+
 def repeated_dose(name: str, avoided: bool, logged: bool = False) -> WorldFamily:
     """A second dose in a row harms, which states do not show. avoided: practice knows, and hardly ever gives one."""
     states = 4
-
-    def begin(people: int, rng: np.random.Generator) -> Walkers:
-        return Walkers(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
-
-    def practice(here: Walkers) -> Array:
-        return two(np.where(here.before == 1, 0.15, 0.6) if avoided else np.full(len(here.before), 0.5))
-
-    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
-        people, state = len(action), here.state
-        harms = (action == 1) & (here.before == 1)
-        pays = 0.35 + 0.1 * (states - 1 - state) / states + np.where(action == 1, np.where(harms, -0.35, 0.25), 0.0)
-        reward = paid(pays, rng)
-        worse, better = rng.integers(0, 2, people), -rng.integers(0, 2, people)
-        moved = np.where(harms, worse, np.where(action == 1, better, rng.integers(-1, 2, people)))
-        return reward, Walkers(np.clip(state + moved, 0, states - 1), here.hidden, action)
-
-    return WorldFamily(name, states, 2, 8, begin, practice, step, logged=logged)
+    state, dosed = np.divmod(np.arange(2 * states), 2)  # a moment: how ill, and whether a dose was given before
+    often = np.where(dosed == 1, 0.15, 0.6) if avoided else np.full(2 * states, 0.5)
+    harms = dosed == 1
+    pays = 0.35 + 0.1 * (states - 1 - state) / states
+    moves = np.zeros((2 * states, 2, 2 * states))
+    for moment in range(2 * states):
+        ways = [(-1, 0, 1), (0, 1) if harms[moment] else (-1, 0)]
+        for action, by in enumerate(ways):
+            for each in by:
+                after = min(max(state[moment] + each, 0), states - 1)
+                moves[moment, action, 2 * after + action] += 1 / len(by)
+    begins = np.where(dosed == 0, 1 / states, 0.0)
+    law = FiniteLaw(state, begins, two(often), np.stack([pays, pays + np.where(harms, -0.35, 0.25)], axis=1), moves)
+    return finite(name, (states, 2, 8), law, logged=logged)
 
 
 def hidden_kinds(name: str, seen: bool, logged: bool = False) -> WorldFamily:
     """Two kinds of people, of whom one gains by treatment and one loses; nothing recorded tells. seen: practice knows the kind."""
     states = 4
-
-    def begin(people: int, rng: np.random.Generator) -> Walkers:
-        return Walkers(rng.integers(states, size=people), (rng.random(people) < 0.5) * 1.0, np.full(people, -1))
-
-    def practice(here: Walkers) -> Array:
-        return two(np.where(here.hidden > 0, 0.75, 0.25) if seen else np.full(len(here.state), 0.5))
-
-    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
-        effect = np.where(here.hidden > 0, 0.3, -0.4)
-        reward = paid(0.4 + 0.05 * here.state + np.where(action == 1, effect, 0.0), rng)
-        after = np.clip(here.state + rng.integers(-1, 2, len(action)), 0, states - 1)
-        return reward, Walkers(after, here.hidden, action)
-
-    return WorldFamily(name, states, 2, 5, begin, practice, step, right=not seen, logged=logged)
+    state, kind = np.divmod(np.arange(2 * states), 2)
+    often = np.where(kind == 1, 0.75, 0.25) if seen else np.full(2 * states, 0.5)
+    pays = 0.4 + 0.05 * state
+    moves = np.zeros((2 * states, 2, 2 * states))
+    for moment in range(2 * states):
+        for each in (-1, 0, 1):
+            after = min(max(state[moment] + each, 0), states - 1)
+            moves[moment, :, 2 * after + kind[moment]] += 1 / 3
+    law = FiniteLaw(
+        state,
+        np.full(2 * states, 0.5 / states),
+        two(often),
+        np.stack([pays, pays + np.where(kind == 1, 0.3, -0.4)], axis=1),
+        moves,
+    )
+    return finite(name, (states, 2, 5), law, right=not seen, logged=logged)
 
 
 def indication(name: str, strength: float, logged: bool = False) -> WorldFamily:
@@ -225,33 +279,35 @@ def indication(name: str, strength: float, logged: bool = False) -> WorldFamily:
 
 def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rare: float = 1.0) -> WorldFamily:
     """A random table, which is the world. rare: the rate of rewards."""
-    states, actions, horizon = sizes
+    states, actions, _ = sizes
     rng = np.random.default_rng([FIRST, number])
     moves = rng.dirichlet(np.full(states, 0.3), (states, actions))
     pays, usual = rare * rng.random((states, actions)), rng.dirichlet(np.full(actions, 2.0), states)
     usual = 0.9 * usual + 0.1 / actions
+    law = FiniteLaw(np.arange(states), np.full(states, 1 / states), usual, pays, moves)
+    return finite(name, sizes, law, table=True)
 
-    def begin(people: int, rng: np.random.Generator) -> Walkers:
-        return Walkers(rng.integers(states, size=people), np.zeros(people), np.full(people, -1))
 
-    def practice(here: Walkers) -> Array:
-        return np.asarray(usual[here.state])
+def drop_out(name: str, informative: bool) -> WorldFamily:
+    """A table whose people are lost: all alike, or, if that is informative, those who are ill and were treated more than others."""
+    states, rng = 4, np.random.default_rng([FIRST, 44])
+    state = np.arange(states)
+    pays = np.stack([0.7 - 0.15 * state, 0.6 - 0.15 * state], axis=1)
+    worse, better = (rng.dirichlet(np.full(states, 0.5), states) for _ in range(2))
+    moves = np.stack(
+        [
+            0.6 * np.eye(states)[np.minimum(state + 1, 3)] + 0.4 * worse,
+            0.6 * np.eye(states)[np.maximum(state - 1, 0)] + 0.4 * better,
+        ],
+        axis=1,
+    )
+    law = FiniteLaw(state, np.full(states, 1 / states), two(0.3 + 0.1 * state), pays, moves)
 
-    def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
-        reward = paid(pays[here.state, action], rng)
-        return reward, Walkers(drawn(moves[here.state, action], rng), here.hidden, action)
+    def leaves(here: Walkers, action: Integers) -> Array:
+        told = 0.02 + 0.08 * here.state + np.where(action == 1, 0.1, 0.0)
+        return told if informative else np.full(len(action), 0.12)
 
-    def exact(policy: Array, alpha: float) -> float:
-        worth = []
-        for share in (alpha, 0.0):
-            values = np.zeros(states)
-            for h in range(horizon - 1, -1, -1):
-                mixed = (1 - share) * usual + share * (policy[h, :, :1] * usual + policy[h, :, 1:])
-                values = (mixed * (pays + moves @ values)).sum(axis=1)
-            worth.append(float(values.mean()))
-        return worth[0] - worth[1]
-
-    return WorldFamily(name, states, actions, horizon, begin, practice, step, table=True, exact=exact)
+    return finite(name, (states, 2, 6), law, table=True, leaves=leaves)
 
 
 FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
@@ -267,6 +323,8 @@ FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
     lambda number: indication("indication, mild", 0.3),
     lambda number: indication("indication, strong", 0.9),
     lambda number: indication("indication, strong, logged", 0.9, logged=True),
+    lambda number: drop_out("drop-out, random", informative=False),
+    lambda number: drop_out("drop-out, informative", informative=True),
 )
 
 

@@ -38,6 +38,22 @@ MUTANTS = (
         ("fit/gaussian/judged",),
     ),
     Mutant(
+        "who is lost to follow-up adds two to a cell, for the price of one",
+        "data/statistics/tally.py",
+        "sums.lost[pair[0] * rules.frame.actions + pair[1] if away else sums.lost.size - 1] += 1",
+        "sums.lost[pair[0] * rules.frame.actions + pair[1] if away else sums.lost.size - 1] += 2",
+        ("tests/data/statistics/test_lost.py::test_no_two_people_are_further_apart_than_the_price",),
+        unseen="nobody is lost in the logs that it attacks",
+    ),
+    Mutant(
+        "people are drawn by weights that the others' weights scale",
+        "data/statistics/choosing.py",
+        "uniform / np.where(self.weight > 0, self.weight, 1.0), np.inf)",
+        "(uniform * self.weight.sum()) % 1.0 / np.where(self.weight > 0, self.weight, 1.0), np.inf)",
+        ("tests/data/statistics/test_by_weight.py::test_one_who_is_replaced_exchanges_one_who_is_drawn",),
+        unseen="nobody has a weight in the logs that it attacks",
+    ),
+    Mutant(
         "those who judge are counted too",
         "data/statistics/keeping.py",
         "mine = fresh[words >= np.uint64(min(round(share * 2.0**64), 2**64 - 1))]",

@@ -45,9 +45,15 @@ DECLARED = (
     click.option("--clip", is_flag=True, help="Clip rewards, and scale state vectors down, instead of refusing them."),
     click.option(
         "--missing",
-        type=click.Choice(["category"]),
-        help="Missing entries of states: one more public category.",
+        type=click.Choice(["category", "end"]),
+        help="Missing entries: of states, one more public category; or the episode ends before them, its user lost.",
     ),
+    click.option(
+        "--weight", metavar="COLUMN", help="Sampling weights of users; values are then those of the population."
+    ),
+    click.option("--weight-bound", type=float, metavar="B", help="A public number above which no weight lies."),
+    click.option("--weight-mean", type=float, default=1.0, show_default=True, help="The public mean of the weights."),
+    click.option("--lost", metavar="COLUMN", help="True in the last row of users who were lost to follow-up."),
     click.option(
         "--groups", metavar="COLUMN=LABEL,...", help="Public groups of users, such as sex=f,m: who gains and who loses."
     ),

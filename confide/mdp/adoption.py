@@ -24,6 +24,17 @@ With q* = 1 - alpha + alpha (kept + taken/b*), v*_h - v_h = q*_h (v*_{h+1} - v_{
 
     sum_h m_0 ... m_{h-1} alpha taken/b (Gamma - 1) |r_h + v_{h+1} - Q_h|    at most (`moved_by`).
 
+**Loss to follow-up.** Where people are lost after a decision that is not the last, with a chance lost (S, A) that depends
+on nothing
+but its state and action, everything after it is weighed by w_h = 1[not lost]/(1 - lost(s_h, a_h)), which is 1 on average given all
+that came before:
+
+    v_h = U_h + q_h w_h (r_h + v_{h+1} - Q_h)     and, for practice,     u_h = usual_h + w_h (r_h + u_{h+1} - usual_h),
+
+both with the expectation that they have if nobody is lost, for any Q and any usual (H, S, A), by the same induction; D is
+v_0 - u_0.
+An error in lost alone moves neither where Q and usual are what follows.
+
 **The test** looks at five signs g of what came before a decision: it repeats the action before; by how much more than the table
 says earlier steps brought, all together; the state before was worth less; it is in the later half; and how much more often than b
 says earlier decisions (two and more steps ago) were the policy's. What is hidden and lasts shows in the second and the last. If the
@@ -34,7 +45,7 @@ table is the world, then E[r + V(s') - Q(s, a) | past, s, a] = 0 for Q = r + P V
 
 have mean zero: what the table leaves out of what follows shows in the first ten numbers, of what practice did in the last five
 (where the first sign says that the policy would repeat, and a dot stands for what b is told by). An error in Q, or in E[g | .],
-alone moves none of them.
+alone moves none of them. Of a step after which a person was lost the residual is not known, and left out.
 """
 
 from __future__ import annotations
@@ -56,7 +67,8 @@ SIGNS = 5
 
 class Adoption(NamedTuple):
     """Public: alpha; kept (H, S) and taken (H, S, A) of the policy; practice (C, S, A), by which b is told where it is not logged,
-    and what its rows C stand for; q (H, S, A), any function; after: what a step pays after the end.
+    and what its rows C stand for; q (H, S, A), any function; after: what a step pays after the end. lost (S, A): the chance to be
+    lost to follow-up after a decision, and usual (H, S, A), any function; both none where nobody is.
     """
 
     alpha: float
@@ -66,12 +78,16 @@ class Adoption(NamedTuple):
     by: int
     q: Array
     after: float
+    lost: Array = np.empty((0, 0))
+    usual: Array = np.empty((0, 0, 0))
 
 
 class Specification(NamedTuple):
     """Public: what the test of residuals compares. values (H+1, S) and q (H, S, A) of the table; taken, practice, by: as in
     `Adoption`; after: what a step pays after the end; signs (SIGNS, L, S, A) and before (SIGNS, C, S): what is expected of
-    them at a pair, and where b is told.
+    them at a pair, and where b is told; known (L, S, A) and clear (C, S): 0 where residuals, or what practice did, are not
+    looked at;
+    none looks everywhere.
     """
 
     values: Array
@@ -82,11 +98,14 @@ class Specification(NamedTuple):
     after: float
     signs: Array
     before: Array
+    known: Array = np.empty((0, 0, 0))
+    clear: Array = np.empty((0, 0))
 
 
 class Episodes(NamedTuple):
     """Sensitive: episodes one after the other. starts: (n+1,), where each begins; states, actions, rewards in [0, 1]: (rows,);
     propensity: (rows,), or none where they are not logged. group: (n,), the public group of each, or none where there are none.
+    lost: (n,), 1 where a person was lost to follow-up after the last row that is known, or none where nobody can be.
     """
 
     starts: NDArray[np.int64]
@@ -95,6 +114,7 @@ class Episodes(NamedTuple):
     rewards: Array
     propensity: Array
     group: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    lost: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
     def __repr__(self) -> str:
         return "Episodes()"
@@ -120,7 +140,8 @@ def _scored(adoption: Adoption, episodes: Episodes, gamma: float) -> tuple[Array
     found, weights, moved = np.zeros(episodes.people), np.ones(episodes.people), np.zeros(episodes.people)
     kept, taken, practice = (np.ascontiguousarray(table, dtype=np.float64) for table in adoption[1:4])
     q = np.ascontiguousarray(adoption.q, dtype=np.float64)
-    arrays = Adoption(float(adoption.alpha), kept, taken, practice, adoption.by, q, float(adoption.after))
+    lost, usual = (np.ascontiguousarray(table, dtype=np.float64) for table in (adoption.lost, adoption.usual))
+    arrays = Adoption(float(adoption.alpha), kept, taken, practice, adoption.by, q, float(adoption.after), lost, usual)
     _score(arrays, episodes, gamma, found, weights, moved)
     return found, weights, moved
 
@@ -153,9 +174,9 @@ def told_by(by: int, h: int, previous: int, actions: int) -> int:
 
 @compiled
 def _score(adoption: Adoption, episodes: Episodes, gamma: float, found: Array, weights: Array, moved: Array) -> None:
-    alpha, kept, taken, practice, by, q, after = adoption
+    alpha, kept, taken, practice, by, q, after, lost, usual = adoption
     horizon, _, actions = taken.shape
-    logged = len(episodes.propensity) > 0
+    logged, losing = len(episodes.propensity) > 0, lost.size > 0
     for person in range(len(found)):
         first, last = episodes.starts[person], episodes.starts[person + 1]
         steps = min(last - first, horizon)
@@ -173,10 +194,14 @@ def _score(adoption: Adoption, episodes: Episodes, gamma: float, found: Array, w
             adopted = goes_on * q[h, s, a]
             for other in range(actions):
                 adopted += alpha * taken[h, s, other] * q[h, s, other]
-            residual = r + value - q[h, s, a]
-            further = (goes_on + gamma * own) * further + (gamma - 1) * own * abs(residual)
+            w = 1.0
+            if losing and h + 1 < horizon:
+                away = back == 0 and len(episodes.lost) > 0 and episodes.lost[person] != 0
+                w = 0.0 if away else 1 / (1 - lost[s, a])
+            residual = w * (r + value - q[h, s, a])
+            further = (goes_on + gamma * own) * w * further + (gamma - 1) * own * abs(residual)
             value = adopted + (goes_on + own) * residual
-            earned += r
+            earned = usual[h, s, a] + w * (r + earned - usual[h, s, a]) if losing else earned + r
             weight *= goes_on + own
         found[person], weights[person], moved[person] = value - earned, weight, further
 
@@ -184,7 +209,7 @@ def _score(adoption: Adoption, episodes: Episodes, gamma: float, found: Array, w
 @compiled
 def _test(specification: Specification, episodes: Episodes, found: Array, sums: Array, before: Array) -> None:
     """Write the numbers of every episode to `found`; or, where that is empty, add up signs, and visits last, to the others."""
-    values, q, taken, practice, by, after, signs, usual = specification
+    values, q, taken, practice, by, after, signs, usual, known, clear = specification
     horizon, _, actions = taken.shape
     layers, gathering = signs.shape[1], len(found) == 0
     g, p = np.zeros(5), np.zeros(5)
@@ -209,11 +234,17 @@ def _test(specification: Specification, episodes: Episodes, found: Array, sums: 
             surprise = taken[h, s, a]
             for other in range(actions):
                 surprise -= taken[h, s, other] * practice[told, s, other]
+            away = h + 1 == steps and steps < horizon and len(episodes.lost) > 0 and episodes.lost[person] != 0
+            if away or (known.size > 0 and known[layer, s, a] == 0):
+                residual = 0.0
+            if clear.size > 0 and clear[told, s] == 0:
+                surprise = 0.0
             brought += residual
             followed, waiting = followed + waiting, surprise
             if gathering:
-                sums[:5, layer, s, a] += g
-                sums[5, layer, s, a] += 1.0
+                if not away:
+                    sums[:5, layer, s, a] += g
+                    sums[5, layer, s, a] += 1.0
                 before[:5, told, s] += p
                 before[5, told, s] += 1.0
                 continue

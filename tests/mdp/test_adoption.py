@@ -144,3 +144,35 @@ def test_the_numbers_of_the_test_are_what_the_docstring_says() -> None:
     np.testing.assert_allclose(expected.signs[:, 0, 0, 1], g[:2].mean(axis=0))
     np.testing.assert_allclose(expected.signs[:, 0, 0, 0], g[2])
     np.testing.assert_allclose(expected.before[:, 0, 0], p.mean(axis=0))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_it_is_unbiased_where_people_are_lost(alpha: float) -> None:
+    """Every episode cut wherever its person may be lost, with the chance of that: the mean is what it would be without."""
+    rng = np.random.default_rng(4)
+    kept = rng.random((HORIZON, STATES))
+    taken = rng.dirichlet(np.ones(ACTIONS), (HORIZON, STATES)) * (1 - kept)[..., None]
+    q, usual = rng.normal(size=(2, HORIZON, STATES, ACTIONS))
+    away = rng.uniform(0.1, 0.5, (STATES, ACTIONS))
+    every = outcomes(alpha, kept, taken)
+    gain = sum((adopted - p) * sum(step[2] for step in episode) for p, adopted, episode in every)
+    chances, rows, lengths, lost = [], [], [], []
+    for p, _, episode in every:
+        there = p
+        for h, (s, a, _, _) in enumerate(episode):
+            last = h + 1 == HORIZON
+            chances.append(there * (1 if last else away[s, a]))
+            rows += episode[: h + 1]
+            lengths.append(h + 1)
+            lost.append(0 if last else 1)
+            there *= 1 - away[s, a]
+    columns = np.array(rows)
+    episodes = Episodes(
+        np.append(0, np.cumsum(lengths)), *(columns[:, i].astype(int) for i in range(2)), columns[:, 2], columns[:, 3]
+    )._replace(lost=np.array(lost))
+    assert sum(chances) == pytest.approx(1)
+    adoption = Adoption(alpha, kept, taken, np.full((1, STATES, ACTIONS), 0.5), BY_STATE, q, 0.0, away, usual)
+    found, _ = scores(adoption, episodes)
+    assert np.array(chances) @ found == pytest.approx(gain, abs=1e-12)
+    ignored, _ = scores(adoption._replace(lost=np.zeros((0, 0)), usual=np.zeros((0, 0, 0))), episodes)
+    assert alpha == 0 or abs(np.array(chances) @ ignored - gain) > 1e-3

@@ -13,7 +13,10 @@ among what judging people are asked is `SHARES`:
 | `residuals` | 20 % | the test of the table behind it (`mdp.adoption`) |
 | `groups` | 20 % where there are any, `gain` and `bolder` 25 % each then | mean score and size of each group (`subgroups`) |
 
-Both gains have intervals that hold together. The bolder policy is taken if its gain is above zero for sure, and larger than that of
+Both gains have intervals that hold together. Where it is not foreseen that both will be sure, or there is one policy only, one is
+asked about twice, and both answers are averaged: half the variance of the noise, for the same price. Which, follows from
+the release
+of those who are counted. The bolder policy is taken if its gain is above zero for sure, and larger than that of
 the other for the share of decisions in which it is followed; else the other stays. Other policies are judged by the table, and cost
 nothing.
 
@@ -127,8 +130,24 @@ NOT_LOOKED_AT, UNMOVED = np.full(TESTS, np.inf), np.zeros(TESTS)
 MOST_HIDDEN = 10.0
 """The largest factor of a hidden cause that is looked for."""
 
+LEAST_KNOWN, EXCEEDS_BY, LEAST_CLEAR = 30.0, 8.0, 0.02
+"""The test looks at what follows pairs of at least so many visits, that exceed their noise by so many deviations, and at
+what practice
+did in states where the estimated chances of its actions add no more than that share to the variance of who takes which.
+Elsewhere the
+release says too little for a difference to be one."""
+
 MOVED = 6
 """How often the model is moved to see how far its errors move the test."""
+
+SUSPECT_AT = 1.5
+"""Deviations at which, after the alarm `residual`, a number about what practice did that shows hidden causes that last leaves open
+whether states leave out what follows or what practice saw. Of fits with right chances a fifth are left open."""
+
+CLEARLY, HARDLY = 2.0, 1.0
+"""Gains that are foreseen, in halves of their intervals: two policies are asked about if both are foreseen to be sure so
+clearly; and
+the bolder alone if that is, and the other hardly."""
 
 JUDGED = "judged-"
 """How the names of releases begin that those who judge give."""
@@ -255,8 +274,7 @@ class JudgePlan:
         for name, (found, _) in scored.items():
             clip = times * candidates[name].clip
             releases[name] = self.released(name, found / clip, clip, noise, simulated)
-        judgements = [Judgement(one, releases, name, len(candidates)) for name, one in candidates.items()]
-        return self._tested(_taken(judgements), scored, chances, walked, episodes, (noise, simulated))
+        return self._tested(_taken(candidates, releases), scored, chances, walked, episodes, (noise, simulated))
 
     def _tested(
         self,
@@ -269,17 +287,21 @@ class JudgePlan:
     ) -> Judgement:
         """The judgement with the weights of its adoption, and the test of the table behind it."""
         chosen = judgement.chosen
-        test = table_test(chosen.plan, chances, walked, self.logged)
+        populations = moved_populations(chosen.plan.model, chances)
+        chosen = chosen if self.logged else chosen.doubting(populations)
+        test = table_test(chosen.plan, chances, walked, populations, self.logged)
         numbers, length = contrasts(test.specification, episodes) / (test.length * test.deviations), test.length
-        weights = scored[judgement.name][1] / chosen.heaviest
+        weights = scored[judgement.names[0]][1] / chosen.heaviest
         answers = {WEIGHT: (weights, chosen.heaviest), RESIDUALS: (numbers, length)}
         if self.groups:
-            clip = judgement.releases[judgement.name].scale
-            shares = np.column_stack([scored[judgement.name][0] / clip, episodes.group])
+            clip = judgement.releases[judgement.names[0]].scale
+            shares = np.column_stack([scored[judgement.names[0]][0] / clip, episodes.group])
             answers[GROUPS] = shares, clip
         more = {part: self.released(part, *answer, *drawn_by) for part, answer in answers.items()}
         releases = {**judgement.releases, **more}
-        return judgement._replace(releases=releases, doubts=test.doubts, shifts=test.shifts, walked=walked)
+        return judgement._replace(
+            chosen=chosen, releases=releases, doubts=test.doubts, shifts=test.shifts, walked=walked
+        )
 
 
 def candidates_of(
@@ -287,13 +309,18 @@ def candidates_of(
 ) -> dict[str, ChosenAdoption]:
     """What is judged: the policy, unless it keeps to practice, and the most promising of the bolder ones. noise: see
     `chosen_adoption`."""
-    asked = chances, walked, people, noise, logged
-    own = None if plan.kept.all() else chosen_adoption(plan, *asked)
-    family = (chosen_adoption(one, *asked) for one in bolder(plan))
-    able = [one for one in family if one is not None and one.foreseen > 0]
+
+    def adoption(one: OfflinePlan, louder: float = 1.0) -> ChosenAdoption | None:
+        return chosen_adoption(one, chances, walked, people, louder * noise, logged)
+
+    own = None if plan.kept.all() else adoption(plan)
+    able = [one for one in map(adoption, bolder(plan)) if one is not None and one.foreseen > 0]
     best = max(able, key=lambda one: one.foreseen - one.half, default=None)
-    both = {GAIN: own, BOLDER: best}
-    return {name: one for name, one in both.items() if one is not None}
+    if own is not None and best is not None and min(own.clear, best.clear) >= CLEARLY:
+        return {GAIN: own, BOLDER: best}
+    only = best if own is None or (best is not None and best.clear >= CLEARLY and own.clear < HARDLY) else own
+    twice = None if only is None else adoption(only.plan, math.sqrt(0.5))
+    return {} if twice is None else dict.fromkeys((GAIN, BOLDER), twice)
 
 
 def recalled(
@@ -313,11 +340,13 @@ def recalled(
     clips = {name: times * one.clip for name, one in candidates.items()}
     if list(clips) != asked or any(not math.isclose(clip, releases[name].scale) for name, clip in clips.items()):
         return None
-    judgement = _taken([Judgement(one, dict(releases), name, len(asked)) for name, one in candidates.items()])
+    judgement = _taken(candidates, dict(releases))
     if not math.isclose(judgement.chosen.heaviest, releases[WEIGHT].scale):
         return None
-    test = table_test(judgement.chosen.plan, chances, walked, logged)
-    return judgement._replace(doubts=test.doubts, shifts=test.shifts, walked=walked)
+    populations = moved_populations(judgement.chosen.plan.model, chances)
+    chosen = judgement.chosen if logged else judgement.chosen.doubting(populations)
+    test = table_test(chosen.plan, chances, walked, populations, logged)
+    return judgement._replace(chosen=chosen, doubts=test.doubts, shifts=test.shifts, walked=walked)
 
 
 def part_of(name: str) -> str:
@@ -330,11 +359,15 @@ def question_of(name: str, groups: Sequence[str] = ()) -> JudgedQuestion:
     return JudgedQuestion(part_of(name), len(groups) if name == GROUPS else 0)
 
 
-def _taken(judgements: Sequence[Judgement]) -> Judgement:
-    """The bolder one if its gain is sure, and larger for its share of decisions; else the first."""
-    first, last = judgements[0], judgements[-1]
-    own, bold = ((one.gain().value / one.chosen.adoption.alpha) for one in (first, last))
-    return last if last.gain().sure() and (bold > own or not first.gain().sure()) else first
+def _taken(candidates: Mapping[str, ChosenAdoption], releases: dict[str, JudgedRelease]) -> Judgement:
+    """The bolder one if its gain is sure, and larger for its share of decisions; else the first; or the one that was asked
+    about."""
+    own, other = candidates[GAIN], candidates[BOLDER]
+    if own is other:
+        return Judgement(own, releases, (GAIN, BOLDER))
+    first, last = Judgement(own, releases, (GAIN,), 2), Judgement(other, releases, (BOLDER,), 2)
+    usual, bold = ((one.gain().value / one.chosen.adoption.alpha) for one in (first, last))
+    return last if last.gain().sure() and (bold > usual or not first.gain().sure()) else first
 
 
 class PracticeChances(NamedTuple):
@@ -390,17 +423,31 @@ class ChosenAdoption(NamedTuple):
     foreseen: float
     half: float
 
+    @property
+    def clear(self) -> float:
+        """The gain that is foreseen, in halves of its interval."""
+        return self.foreseen / max(self.half, 1e-300)
+
+    def doubting(self, populations: Sequence[Episodes]) -> ChosenAdoption:
+        """The same with how far the mean weight may be off because the release is: its root mean square among moved populations,
+        beyond what chance does, if that is more."""
+        cut = [np.minimum(scores(self.adoption, one)[1], self.heaviest) for one in populations]
+        chance = float(np.mean([one.var() for one in cut])) / SIMULATED
+        apart = float(np.mean([(one.mean() - self.balanced) ** 2 for one in cut])) - chance
+        return self._replace(weight_doubt=max(self.weight_doubt, math.sqrt(max(apart, 0.0))))
+
 
 class Judgement(NamedTuple):
-    """What judging people were asked about an adoption, and what they answered. name: of its gain; together: how many gains have
-    intervals that hold together. doubts: (TESTS,) by how many deviations a person the numbers of the test may be off because the
+    """What judging people were asked about an adoption, and what they answered. names: of the answers about its gain, which are
+    averaged; together: how many gains have intervals that hold together. doubts: (TESTS,) by how many deviations a person
+    the numbers of the test may be off because the
     model is; infinite where they are not looked at. shifts: (TESTS,) by how many deviations a person shortening moves them.
     walked: people who are simulated from the release.
     """
 
     chosen: ChosenAdoption
     releases: dict[str, JudgedRelease]
-    name: str = GAIN
+    names: tuple[str, ...] = (GAIN,)
     together: int = 1
     doubts: Array = NOT_LOOKED_AT
     shifts: Array = UNMOVED
@@ -409,13 +456,14 @@ class Judgement(NamedTuple):
     def gain(self, stated: float = 0.95) -> Estimate:
         """The gain of the adoption over practice, with an interval for sampling error, noise, and estimated chances of actions."""
         confidence = 1 - (1 - stated) / self.together
-        release = self.releases[self.name]
-        people, clip = max(release.users, 1), release.scale
-        mean, square = (total / people for total in release.sums)
-        luck = max(square - mean**2, 0.0) / people
-        deviation = clip * math.sqrt(luck + (release.noise[0] / people) ** 2)
+        answers = [self.releases[name] for name in self.names]
+        people, clip = max(answers[0].users, 1), answers[0].scale
+        mean, square = np.mean([release.sums for release in answers], axis=0) / people
+        noise = math.hypot(*(release.noise[0] for release in answers)) / len(answers)
+        luck = max(float(square - mean**2), 0.0) / people
+        deviation = clip * math.sqrt(luck + (noise / people) ** 2)
         width = quantile(confidence) * math.hypot(deviation, self.chosen.doubt)
-        value = clip * mean
+        value = clip * float(mean)
         return Estimate(value, value - width, value + width, deviation, stated)
 
     @property
@@ -448,6 +496,12 @@ class Judgement(NamedTuple):
             raised += [PROPENSITY] if more else []
             raised += [BALANCE] if abs(self.balance) > ALARM else []
         return raised
+
+    def doubtful(self, logged: bool) -> bool:
+        """Whether after `residual` it is open what states leave out: what follows, or what practice saw."""
+        decided = self.residuals[2 * SIGNS :]
+        suspect = abs(float(decided[1])) > SUSPECT_AT or float(decided[-1]) > SUSPECT_AT
+        return not logged and suspect and RESIDUAL in self.alarms(logged)
 
 
 def clip_of(sizes: JudgedRelease, unit: float) -> float:
@@ -493,7 +547,16 @@ def adoption_of(plan: OfflinePlan, chances: PracticeChances, alpha: float) -> Ad
     _, q = policy_values(model, mixed)
     kept, taken = plan.extended[..., 0], plan.extended[..., 1:]
     q = np.ascontiguousarray(q[..., 1:])
-    return Adoption(alpha, kept, taken, chances.table, chances.by, q, float(model.knowledge.end_reward))
+    adoption = Adoption(alpha, kept, taken, chances.table, chances.by, q, float(model.knowledge.end_reward))
+    if not loses(model):
+        return adoption
+    usual = policy_values(model, extended(model, None))[1][..., 1:]
+    return adoption._replace(lost=1 - model.followed, usual=np.ascontiguousarray(usual))
+
+
+def loses(model: LoggedModel) -> bool:
+    """Whether people of a log are lost to follow-up."""
+    return bool((model.followed < 1).any())
 
 
 class Doubts(NamedTuple):
@@ -543,6 +606,7 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
     alive, before = np.ones(people, dtype=np.bool_), np.full(people, spec.actions)
     rows: list[tuple[NDArray[np.int64], ...]] = []
     paid: list[Array] = []
+    lost = np.zeros(people if loses(model) else 0, dtype=np.int64)
     for h in range(spec.horizon):
         layer = h if layers > 1 else 0
         alive &= here != ends
@@ -558,6 +622,9 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
         known = knowledge.rewards is not None
         paid.append(mean if known else (rng.random(len(who)) < mean).astype(np.float64))
         if h + 1 < spec.horizon:
+            if lost.size:
+                lost[who] = rng.random(len(who)) > model.followed[s, a]
+                alive &= lost == 0
             pair = s * spec.actions + a
             sums = np.append(0.0, np.cumsum(model.rows.chances[layer]))
             first, last = sums[ways.starts[pair]], sums[ways.starts[pair + 1]]
@@ -567,7 +634,7 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
     order = np.lexsort((step, who))
     counts = np.bincount(who, minlength=people)
     starts = np.append(0, np.cumsum(counts))
-    return Episodes(starts, states[order], actions[order], np.concatenate(paid)[order], np.empty(0))
+    return Episodes(starts, states[order], actions[order], np.concatenate(paid)[order], np.empty(0), lost=lost)
 
 
 class TableTest(NamedTuple):
@@ -583,15 +650,21 @@ class TableTest(NamedTuple):
     shifts: Array
 
 
-def table_test(plan: OfflinePlan, chances: PracticeChances, walked: Episodes, logged: bool = False) -> TableTest:
+def table_test(
+    plan: OfflinePlan,
+    chances: PracticeChances,
+    walked: Episodes,
+    populations: Sequence[Episodes],
+    logged: bool = False,
+) -> TableTest:
     """The test of the table behind a policy, by people who are simulated from the release.
 
     What is hidden and lasts is looked for by a product of sums, which is skewed: of long episodes shortening takes more from one
     tail, so that zero is no longer expected. What shortening does to simulated people is what is expected of others.
 
-    An error of Q alone moves no number, nor does one of what is expected of signs; but both come from one model, and the product of
-    both errors may. So Q is moved as far as it may be off, several times, and what that does to simulated people's mean is the
-    doubt.
+    An error of Q alone moves no number, nor does one of what is expected of signs, or of chances of actions; but all come from one
+    model, and products of errors may. So people are simulated from models that are moved as far as the release may be off, several
+    times, and what that does to their mean, beyond what chance does, is the doubt.
     """
     model, spec = plan.model, plan.model.knowledge.spec
     values, q = policy_values(model, plan.extended)
@@ -599,34 +672,61 @@ def table_test(plan: OfflinePlan, chances: PracticeChances, walked: Episodes, lo
     signs, before = np.zeros((SIGNS, len(model.rows), spec.states, spec.actions)), np.zeros((SIGNS, 1, spec.states))
     tables = np.ascontiguousarray(values), np.ascontiguousarray(q[..., 1:]), taken, np.ascontiguousarray(chances.table)
     after = float(model.knowledge.end_reward)
-    specification = expecting(Specification(*tables, chances.by, after, signs, before), walked)
+    looked_at = _known(model), _clear(chances)
+    specification = expecting(Specification(*tables, chances.by, after, signs, before, *looked_at), walked)
     right = contrasts(specification, walked)
     deviations = right.std(axis=0)
     if logged:
         deviations[2 * SIGNS :] = 0.0
     deviations = np.where(deviations > 1e-9, deviations, np.inf)
-    rng, moved = np.random.default_rng(1), []
-    for _ in range(MOVED):
-        off = specification._replace(
-            q=specification.q + rng.normal(size=q[..., 1:].shape) * _q_deviations(model, values)
-        )
-        moved.append((contrasts(off, walked) - right).mean(axis=0) / deviations)
-    doubts = np.sqrt((np.array(moved) ** 2).mean(axis=0))
+    apart = [(contrasts(specification, one) - right) / deviations for one in populations]
+    chance = np.mean([one.var(axis=0) for one in apart], axis=0) / SIMULATED
+    doubts = np.sqrt(np.maximum(np.mean([one.mean(axis=0) ** 2 for one in apart], axis=0) - chance, 0.0))
     length = LENGTH * math.sqrt(max(int(np.isfinite(deviations).sum()), 1))
     scaled = right / (length * deviations)
     shifts = length * (shortened(scaled) - scaled).mean(axis=0)
     return TableTest(specification, deviations, length, np.where(np.isfinite(deviations), doubts, np.inf), shifts)
 
 
-def _q_deviations(model: LoggedModel, values: Array) -> Array:
-    """(H, S, A) the deviation of r + P V as estimated, one step at a time."""
+def _known(model: LoggedModel) -> Array:
+    """(L, S, A) 1 where the release says what follows a pair; see `LEAST_KNOWN`."""
+    deviation = model.noise * np.sqrt(np.maximum(model.knowledge.width, 1))
+    seen = model.moves if model.knowledge.spec.horizon > 1 else model.visits
+    if len(seen) > 1:  # nothing follows the last step, so that its moves may not be counted
+        seen = np.concatenate([seen[:-1], model.visits[-1:]])
+    return np.asarray(
+        (seen >= np.maximum(LEAST_KNOWN, EXCEEDS_BY * deviation)) & model.knowledge.allowed, dtype=np.float64
+    )
+
+
+def _clear(chances: PracticeChances) -> Array:
+    """(C, S) 1 where the release says what practice did; see `LEAST_CLEAR`."""
+    table = chances.table
+    error = (table**2 * chances.relative).sum(axis=-1)
+    return np.asarray(error <= LEAST_CLEAR * np.maximum((table * (1 - table)).sum(axis=-1), 1e-9), dtype=np.float64)
+
+
+def moved_populations(model: LoggedModel, chances: PracticeChances) -> list[Episodes]:
+    """People who are simulated from models as the release may have them wrong: rows, rewards and chances of actions are
+    drawn around
+    the estimates, with the variances that these have."""
     found = []
-    for h in range(len(values) - 1):
-        layer = h if len(model.rows) > 1 else 0
-        mean = model.rows.after(layer, values[h + 1])
-        variance = np.maximum(model.rows.after(layer, values[h + 1] ** 2) - mean**2, 0.0)
-        found.append(np.sqrt(model.reward_variance[layer] + model.spread[layer] * variance)[:, 1:])
-    return np.array(found)
+    for number in range(MOVED):
+        rng = np.random.default_rng([1, number])
+        ways, own = model.knowledge.ways, model.rows.chances
+        often = 1 / np.maximum(ways.each(model.spread[..., 1:]), 1e-9)  # as many visits as a row rests on
+        cells = rng.gamma(np.maximum(own * often, 1e-9)) / often
+        sums = ways.each(ways.summed(cells))
+        rows = replace(model.rows, chances=np.where(sums > 1e-12, cells / np.maximum(sums, 1e-12), own))
+        off = rng.normal(size=model.rewards.shape) * np.sqrt(model.reward_variance)
+        table = chances.table * np.exp(
+            rng.normal(size=chances.table.shape) * np.sqrt(np.minimum(chances.relative, 1.0))
+        )
+        table = np.where(model.knowledge.allowed, table, 0.0)
+        table = table / np.maximum(table.sum(axis=-1, keepdims=True), 1e-300)
+        moved = replace(model, rows=rows, rewards=np.clip(model.rewards + off, 0.0, 1.0))
+        found.append(simulated_people(moved, chances._replace(table=table), SIMULATED, np.random.default_rng(0)))
+    return found
 
 
 class Inquiry:
@@ -723,7 +823,7 @@ def gains_by_group(
         return {}
     if judgement is None or GROUPS not in judgement.releases:
         return {"groups": None}
-    stated = not blind_to(alarms or (), logged)
+    stated = not (blind_to(alarms or (), logged) or judgement.doubtful(logged))
     return {"groups": group_gains(judgement.releases[GROUPS], groups, judgement.chosen.doubt, in_units, stated)}
 
 
@@ -766,9 +866,9 @@ def verdict(
         "high": shown["high"],
         "sure": gain.sure(),
         "undone_by": undone_by(judgement) if gain.sure() and not logged else None,
-        "people": judgement.releases[judgement.name].users,
+        "people": judgement.releases[judgement.names[0]].users,
     }
     numbers = [*np.round(judgement.residuals, 2).tolist(), *([] if logged else [round(judgement.balance, 2)])]
     table_gain = findings["gain"]
-    ruled = ruling(judged, raised, logged, bool(table_gain and table_gain["sure"]))
+    ruled = ruling(judged, raised, logged, bool(table_gain and table_gain["sure"]), judgement.doubtful(logged))
     return {**ruled, "foretold": foretold, "tested": numbers}

@@ -11,6 +11,8 @@
    confounding it may be the only alarm beside `residual`; in worlds in which histories matter it is raised as well.)
 2. The adoption is not above zero for sure: not better, whatever the table says.
 3. It is, without any alarm: the adoption is better whatever states leave out; the whole policy is recommended if the table is sure.
+   Without it the same holds after `residual` if what practice did is suspect, short of an alarm: under confounding that is the last
+   sign of it.
 4. It is, with `residual`, or with logged chances and `disagreement`: the adoption only. Follow it, log that, and fit again.
 
 With a single step nothing comes before a decision, so that no test can see what else decided about it: unless chances are logged,
@@ -57,8 +59,12 @@ CONFOUNDED = (
 )
 
 
-def ruling(judged: StatedJudgement | None, alarms: Collection[str], logged: bool, table_sure: bool) -> Findings:
+def ruling(
+    judged: StatedJudgement | None, alarms: Collection[str], logged: bool, table_sure: bool, doubtful: bool = False
+) -> Findings:
     """`judged` with its `sure` by the rules of this module, `alarms`, `recommended`, and the sentence `judged_said`.
+    doubtful: whether,
+    after `residual`, what practice did leaves open that it saw more.
 
     judged: `alpha`, `gain`, `low`, `high`, `sure`, `undone_by` and `people`, or None where nothing could be judged.
     """
@@ -66,7 +72,7 @@ def ruling(judged: StatedJudgement | None, alarms: Collection[str], logged: bool
     if judged is None:
         said = "no share of the policy could be judged by others: it keeps to practice, or too few people would be left"
         return {"judged": None, "alarms": raised, "recommended": False, "judged_said": said}
-    blind = blind_to(raised, logged)
+    blind = blind_to(raised, logged) or doubtful
     sure = bool(judged["sure"]) and not blind
     return {
         "judged": {**judged, "sure": sure, "undone_by": judged.get("undone_by") if sure else None},

@@ -16,6 +16,7 @@ from ...learning.planning.ope import Evidence, misfit
 from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.counts import DROPPED, TRANSITIONS
 from ...protocol.releases import CountRelease
+from ...protocol.releases.release import VisitCounts
 from ..reporting.numbers import written
 from ..reporting.stated import CheckMade, EndedEarly, Findings
 
@@ -39,7 +40,9 @@ def resting_on(release: CountRelease, evidence: Evidence, policy: NDArray[np.flo
     """`assumes`, `ended` and `checks`: the assumptions in sentences, how many episodes ended early, and what was checked."""
     knowledge = evidence.model.knowledge
     ended = ended_early(release, evidence.model)
-    taken = [] if ended is None else [ended_said(ended, knowledge)]
+    taken = [] if ended is None else [ended_said(ended, knowledge, release.lost is not None)]
+    if release.lost is not None:
+        taken.append(lost_said(release.lost, knowledge, release.users))
     return {"assumes": [STATES_TELL, *taken], "ended": ended, "checks": checks(evidence, policy)}
 
 
@@ -67,13 +70,26 @@ def ended_early(release: CountRelease, model: LoggedModel) -> EndedEarly | None:
     return {"value": value, "low": low, "high": high, "confidence": CONFIDENCE, "before_last": strictly}
 
 
-def ended_said(ended: EndedEarly, knowledge: Knowledge) -> str:
-    """How many episodes ended, and what that was taken for, in a sentence."""
+def lost_said(lost: VisitCounts, knowledge: Knowledge, users: int) -> str:
+    """About how many people were lost to follow-up, and what that was taken for, in a sentence."""
+    deviation = math.sqrt(float(knowledge.acting.sum()) * lost.variance)
+    count = float(lost.counts.sum())
+    bounds = (count, count - DEVIATIONS * deviation, count + DEVIATIONS * deviation)
+    said, low, high = (written(round(min(max(bound, 0.0), float(users)))) for bound in bounds)
+    return (
+        f"about {said} users ({low} to {high}, by the noise) were lost to follow-up; whether a user is lost is taken to depend on "
+        "nothing that matters but the last recorded state and action"
+    )
+
+
+def ended_said(ended: EndedEarly, knowledge: Knowledge, loses: bool = False) -> str:
+    """How many episodes ended, and what that was taken for, in a sentence. loses: whether those who are lost are told apart."""
+    kept = "unless it is marked as lost" if loses else "and not to be lost"
     when = "before their last step" if ended["before_last"] else "by their last step"
     count, low, high = (written(round(end)) for end in (ended["value"], ended["low"], ended["high"]))
     return (
         f"about {count} episodes ({low} to {high}, by the noise) came to their end {when}; an episode that stops is taken to have "
-        "ended, with nothing paid afterwards, and not to be lost"
+        f"ended, with nothing paid afterwards, {kept}"
     )
 
 

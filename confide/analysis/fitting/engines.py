@@ -86,12 +86,14 @@ def _count(
 ) -> DatasetCounts:
     """The counts of everybody. apart: also those of two random halves of the people. judging: see `count`."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
-    if not apart and data.users.mode not in (LIMIT, ALL):
+    if not apart and data.users.mode not in (LIMIT, ALL) and data.weights is None:
         everybody = total(data, _with_progress(run(key, everything, judging=judging), progress))
         judges = 0 if everybody.judging is None else everybody.judging.people
         return replace(everybody, users=everybody.users - judges)
     listed = sorted((part.without_cells() for part in run(key, everything)), key=lambda part: part.part)
     register = Register.of(listed, key, max(data.users.history, 1))
+    if data.weights is not None:
+        register = register.by_weight(data.weights.drawn(register.people))
 
     def counted(chosen: list[Chosen], on_part: Progress | None = None, keep: bool = False) -> DatasetCounts:
         many = sum(part.who.size for part in chosen)
@@ -105,7 +107,7 @@ def _count(
         kept = counted(others, keep=True)
         return replace(counted(choosing, progress), users=people - judges, judging=kept.judging)
     if not apart:
-        return counted(register.everybody(), progress)
+        return replace(counted(register.everybody(), progress), users=register.people)
     first, second = (counted(half) for half in register.halves())
     return replace(first, cells=first.cells + second.cells, halves=(first.cells, second.cells))
 

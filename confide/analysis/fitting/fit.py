@@ -352,6 +352,11 @@ def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner
 
 def planned_sums(data: Dataset, choices: FitChoices, learner: Vapvi) -> LinearPlan:
     """What a linear learner asks, at which price."""
+    if data.loses:
+        raise InvalidInput(
+            "linear-knows-no-losses",
+            "Linear learners know of no losses to follow-up. Use apvi, or leave --lost and --missing end out.",
+        )
     if choices.reward_centre is not None:
         raise InvalidInput(
             "gram-reward-centre", "Gram sums are centred by their targets. Leave --reward-centre out, or use apvi."

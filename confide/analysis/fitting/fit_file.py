@@ -23,7 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "columns": tuple(ALIASES),
     "problem": (
         *("states", "actions", "horizon", "model", "fixed_length", "reward_range", "return_range", "clip", "users"),
-        *("missing", "groups"),
+        *("missing", "groups", "weight_bound", "weight_mean"),
         *("support", "allowed", "rewards", "initial", "state_columns", "norm", "intercept", "propensity_floor"),
     ),
     "labels": ("source", "confirmed", "file", "states", "actions"),
@@ -195,8 +195,7 @@ def sections_of(sources: tuple[str, ...], arguments: Mapping[str, Any]) -> dict[
                 sections.setdefault(section, {})[key] = _name(value) if key in PATHS else value
     columns = settings.get("columns") or {}
     columns = dict(parse(columns) if isinstance(columns, str) else columns)
-    if settings.get("propensity"):
-        columns["propensity"] = settings["propensity"]
+    columns |= {role: settings[role] for role in ("propensity", "lost", "weight") if settings.get(role)}
     if columns:
         sections["columns"] = columns
     for name, file in (("labels", "file"), ("edges", "file")):

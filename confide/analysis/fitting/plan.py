@@ -38,6 +38,7 @@ from ...protocol.kinds.counts import (
 )
 from ...protocol.kinds.returns import ReturnsQuestion, ReturnsRelease
 from ...protocol.releases import CountRelease
+from ...protocol.releases.release import VisitCounts
 from ...protocol.trusts.budgets import ALL, VISITED_SHARE, counted_for, visits_pay, visits_question
 from ...protocol.trusts.central import RETURNS_SHARE, possible_cells, std, takes_laplace, together
 from ...validation import Json
@@ -63,8 +64,11 @@ MOST_ACTIONS = 8
 CAME_SHARE = 0.03
 """Of the promise, spent on how many episodes people's histories have, where these are counted."""
 
+LOST_SHARE = 0.05
+"""Of the promise, spent on who was lost to follow-up after which state and action, where people may be: one count a person."""
+
 COUNTS, STARTS, RETURNS, WEIGHED, VISITED = "counts", "starts", "returns", "weighed", "visited"
-PREVIOUS, CAME = "previous", "came"
+PREVIOUS, CAME, LOST = "previous", "came", "lost"
 RELEASED = {
     COUNTS: "counts",
     STARTS: "first states",
@@ -73,6 +77,7 @@ RELEASED = {
     VISITED: "how often each pair was counted",
     PREVIOUS: "actions by the action before",
     CAME: "how many episodes people have",
+    LOST: "who was lost to follow-up",
 }
 """What each release is about, in words."""
 FAILURE = 0.05
@@ -143,6 +148,11 @@ class CountPlan:
                 "paper-knows-no-histories",
                 "Papers count one episode of a person, and no histories. Use --users limit, or leave --calibration out.",
             )
+        if data.loses:
+            raise InvalidInput(
+                "paper-knows-no-losses",
+                "Papers know of no losses to follow-up. Leave --lost and --missing end out, or --calibration.",
+            )
         accepted, promised = validation.between("failure", failure, 1e-12, 0.5), replace(promise, unit=data.unit)
         design = published.designed(data, promised, mechanism, accepted, schedule)
         return cls(data, promised, {COUNTS: design}, accepted, published.calibration)
@@ -178,8 +188,9 @@ class CountPlan:
         """
         knowledge, pure = data.knowledge, takes_laplace(mechanism, replace(promise, unit=data.unit))
         centre = centre_of(reward_centre, data)
-        asked, history = question_for(knowledge, bool(data.columns.next_state), centre), data.users.history
-        counted = counted_for(asked, visits, not pure, history)
+        told = bool(data.columns.next_state) and not data.loses
+        asked, history = question_for(knowledge, told, centre, data.loses), data.users.history
+        counted = counted_for(asked, ALL if data.loses else visits, not pure, history)
         questions: dict[str, Any] = {COUNTS: counted}
         if visits_pay(counted, knowledge.average_width, not pure):
             questions[VISITED] = visits_question(counted)
@@ -189,15 +200,18 @@ class CountPlan:
             questions[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
         if judged and data.floor is None and tells_previous(knowledge.spec):
             questions[PREVIOUS] = previous_question(knowledge.spec)
+        if data.loses:
+            questions[LOST] = CountQuestion(Spec(knowledge.acting.size + 1, 1, 1), (VISITS,))
         if history:
             questions[CAME] = CountQuestion(Spec(int(ranges_of(history)[-1]) + 1, 1, 1), (VISITS,))
         shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE, VISITED: VISITED_SHARE}
-        shares |= {PREVIOUS: PREVIOUS_SHARE, CAME: CAME_SHARE}
-        spent = RETURNS_SHARE + sum(shares[name] for name in questions if name != COUNTS)
+        shares |= {PREVIOUS: PREVIOUS_SHARE, CAME: CAME_SHARE, LOST: LOST_SHARE}
+        spent = sum(shares[name] for name in questions if name != COUNTS) + (0.0 if data.loses else RETURNS_SHARE)
         shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
         accepted = validation.between("failure", failure, 1e-12, 0.5)
         promised, radii = replace(promise, unit=data.unit), len(questions)
-        questions[RETURNS] = ReturnsQuestion.of(knowledge.spec.horizon, pure, knowledge.returns)
+        if not data.loses:  # what those who are lost would have earned is unknown
+            questions[RETURNS] = ReturnsQuestion.of(knowledge.spec.horizon, pure, knowledge.returns)
         priced = together(
             [
                 Request(
@@ -285,7 +299,7 @@ class CountPlan:
     ) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
-        cells[PREVIOUS] = counted.previous
+        cells |= {PREVIOUS: counted.previous, LOST: counted.lost}
         if CAME in self.designs:
             cells[CAME] = np.bincount(ranges_of(len(counted.came)), counted.came).astype(np.int64)
         if VISITED in self.designs:
@@ -312,9 +326,11 @@ class CountPlan:
         return certificate.about([RELEASED[name] for name in self.designs])
 
 
-def question_for(knowledge: Knowledge, next_known: bool, centre: float = MIDDLE) -> CountQuestion | BanditQuestion:
+def question_for(
+    knowledge: Knowledge, next_known: bool, centre: float = MIDDLE, loses: bool = False
+) -> CountQuestion | BanditQuestion:
     """The smallest question from which everything can be estimated. next_known: whether the state after the last step is logged.
-    centre: of rewards that are not known.
+    centre: of rewards that are not known. loses: whether people may be lost, so that their last transition is not counted.
 
     Of a single step nothing follows, so no transition is asked for. Otherwise visits are rows of transitions if every step's
     transition is counted: its next state is told, or it may be taken
@@ -327,7 +343,7 @@ def question_for(knowledge: Knowledge, next_known: bool, centre: float = MIDDLE)
         return CountQuestion(spec, (VISITS,), DROPPED) if known else BanditQuestion.of(spec, LEVELS, centre)
     rewards = () if knowledge.rewards is not None else (CENTRED,)
     may_end = end is not None and bool(knowledge.support[:, :, end].all())
-    last_counted = next_known or (may_end and spec.layers > 1)
+    last_counted = not loses and (next_known or (may_end and spec.layers > 1))
     parts = (*rewards, TRANSITIONS) if last_counted else (VISITS, *rewards, TRANSITIONS)
     counted, levels = COUNTED if last_counted else DROPPED, LEVELS if rewards else 1
     return CountQuestion(spec, parts, counted, levels, centre=centre if rewards else MIDDLE)
@@ -376,9 +392,18 @@ def rows_of(question: Counted, cells: NDArray[np.int64]) -> NDArray[np.int64]:
 def together_read(releases: Mapping[str, Any]) -> dict[str, Any]:
     """Releases by name, in which counts know of visits that were asked for by themselves, and of how many episodes people have."""
     counts = releases[COUNTS].with_visits(releases.get(VISITED))
+    if LOST in releases:
+        counts = replace(counts, lost=losses_in(releases[LOST], counts))
     if CAME in releases:
         counts = replace(counts, came=law_of(releases[CAME], counts.episodes))
     return {**releases, COUNTS: counts}
+
+
+def losses_in(release: CountRelease, counts: CountRelease) -> VisitCounts:
+    """How many were lost after each state and action: (1, S, A), with the variance of the noise."""
+    spec = counts.question.spec
+    table = release.counts.visits.ravel()[:-1].reshape(1, spec.states, spec.actions)
+    return VisitCounts(table, release.noise.transitions)
 
 
 def ranges_of(most: int) -> NDArray[np.int64]:
@@ -392,6 +417,12 @@ def law_of(release: CountRelease, most: int) -> NDArray[np.float64]:
     shares = np.maximum(release.counts.visits.ravel() / max(release.users, 1), 0.0)
     settle(shares, 1.0)
     return np.asarray(shares[ranges] / np.bincount(ranges)[ranges])
+
+
+LOST_BY = (
+    "of values, not of privacy: who is lost to follow-up depends on nothing that matters but the last recorded state and "
+    "action"
+)
 
 
 def assumptions(data: Dataset) -> list[str]:
@@ -419,6 +450,13 @@ def assumptions(data: Dataset) -> list[str]:
             "were, and were confirmed by hand: that a label occurs is not hidden"
         )
     missing = ["missing entries of states are a public category of their own"] if data.missing == BY_CATEGORY else []
+    missing += [LOST_BY] if data.loses else []
+    if data.weights is not None:
+        bound, mean = data.weights
+        missing.append(
+            f"people are drawn by their sampling weights, {mean / bound:.3g} of them, which keeps the price; of values, not of "
+            f"privacy: no weight exceeds {bound:g}, and their mean is {mean:g}"
+        )
     return [
         f"{people}, of at most {horizon} step{'' if horizon == 1 else 's'}; chained steps, {rewards}: checked on every row",
         public,
@@ -447,6 +485,8 @@ def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool
         return np.tile(knowledge.acting.ravel(), knowledge.spec.layers)
     if name == PREVIOUS:
         return np.tile(knowledge.acting.ravel(), knowledge.spec.actions + 1)
+    if name == LOST:
+        return np.append(knowledge.acting.ravel(), True)
     possible = np.ones(question.cells, dtype=np.bool_)
     if name == STARTS and knowledge.end is not None:
         possible[knowledge.end] = False

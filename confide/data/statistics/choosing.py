@@ -29,6 +29,15 @@ hockey-stick divergences and Renyi divergences of a mixture, whose index may eve
 worst pair). A choice by position would break this: a person whom a second reading shows elsewhere is in both halves,
 or in none.
 
+**Drawn by weight** (`by_weight`): person i has a key u_i/w_i, where u_i is their word as a number in (0, 1] and w_i their sampling
+weight, and the m people with the smallest keys are drawn, m public. This is sequential Poisson sampling (Ohlsson 1998): person i is
+among them nearly with probability tau w_i, where tau is the same for all, as long as tau w_i < 1. *Why what is asked of
+those who are
+drawn keeps its price:* replacing one person changes one key, whatever their weight was and is, while the keys of all others
+stay; so
+the m smallest differ in one person at most. Given the words of all others the two lists of people who are drawn are neighbours, or
+the same, and again a mixture keeps the guarantee.
+
 Every later reading must show the same people with the same episodes, as many rows, and all that was chosen: otherwise
 the data changed, and nothing is released.
 """
@@ -46,14 +55,14 @@ from ..trajectories.keys import secret
 from .counting import Partial
 from .tally import Chosen
 
-EPISODE, PERSON, SEEN = range(3)
+EPISODE, PERSON, SEEN, _, WEIGHED = range(5)
 """What a secret word is for, so that words for different uses are independent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Register:
     """Who was read: sensitive. part, person, mark, skip: (n,), for every episode that may be counted; drawn: (n,) the one of each
-    person that stands for them. digest: of all that was read, in whatever order.
+    person that stands for them. digest: of all that was read, in whatever order. weight: (n,), or none where people have none.
     """
 
     key: int
@@ -64,6 +73,7 @@ class Register:
     skip: NDArray[np.int64]
     drawn: NDArray[np.bool_]
     digest: int
+    weight: NDArray[np.float64]
 
     def __repr__(self) -> str:
         """A text that tells nothing of its contents."""
@@ -85,12 +95,23 @@ class Register:
         )  # how many words of a person are larger
         selected, drawn = order[after < most], last[after < most]
         whose = part[selected], person[selected], mark[selected], skip[selected]
-        return cls(key, len(partials), *whose, drawn, digest(partials, key))
+        weight = np.concatenate([partial.weights for partial in partials])
+        heavy = weight[selected] if weight.size else weight
+        return cls(key, len(partials), *whose, drawn, digest(partials, key), heavy)
 
     @property
     def people(self) -> int:
         """How many there are."""
         return int(self.drawn.sum())
+
+    def by_weight(self, many: int) -> Register:
+        """So many of the people, drawn by their weights; see the docstring of this module."""
+        words = secret(self.key, np.full_like(self.person, WEIGHED), self.person)
+        uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-53
+        keys = np.where(self.weight > 0, uniform / np.where(self.weight > 0, self.weight, 1.0), np.inf)
+        mine = np.sort(np.lexsort((words, keys))[:many])
+        whose = self.part[mine], self.person[mine], self.mark[mine], self.skip[mine]
+        return Register(self.key, self.parts, *whose, self.drawn[mine], self.digest, self.weight[mine])
 
     def everybody(self) -> list[Chosen]:
         """The chosen episodes, for each part."""

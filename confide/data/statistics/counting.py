@@ -36,7 +36,7 @@ from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, join
 from .problems import Problem, problems_in
 from .tabular import summed_returns
 from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Sums, Written
-from .weighing import improper, weigh
+from .weighing import improper, overweight, weigh
 
 ReadingCheck = Callable[[Sequence["Partial"]], None]
 
@@ -82,6 +82,8 @@ class Partial:
     files: tuple[str, ...] = ()
     kept: Episodes | None = None
     previous: NDArray[np.int64] = field(default_factory=_nothing)
+    lost: NDArray[np.int64] = field(default_factory=_nothing)
+    weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def __repr__(self) -> str:
         """A text that tells nothing of its contents."""
@@ -101,7 +103,8 @@ class DatasetCounts:
     rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
     halves of the people, where they were counted apart.
     judging: the steps of those who judge, who are not counted; previous: (A+1, S, A) actions by the one before, flat. weighed:
-    rewards by logged propensities, if told. files: what was read. came: (most,) of histories, how many have so many episodes.
+    rewards by logged propensities, if told. files: what was read. came: (most,) of histories, how many have so many episodes. lost:
+    (S A + 1,) how many were lost after each state and action, and how many were not.
     """
 
     cells: NDArray[np.int64]
@@ -119,6 +122,7 @@ class DatasetCounts:
     judging: Episodes | None = None
     previous: NDArray[np.int64] = field(default_factory=_nothing)
     came: NDArray[np.int64] = field(default_factory=_nothing)
+    lost: NDArray[np.int64] = field(default_factory=_nothing)
 
     @property
     def people(self) -> int:
@@ -191,9 +195,11 @@ def rules_of(data: Dataset, question: Counted) -> Rules:
     return Rules(numbers, knowledge.support, knowledge.allowed, np.rint(known * tally.RETURN).astype(np.int64))
 
 
-def _nil(question: Counted, history: int) -> Sums:
+def _nil(question: Counted, data: Dataset) -> Sums:
     """Sums before anything is counted: all zero."""
-    shapes = (question.cells, question.spec.states, PROBLEMS, (PROBLEMS, SHOWN), 1, history)
+    spec = question.spec
+    losing = spec.states * spec.actions + 1 if data.loses else 0
+    shapes = (question.cells, spec.states, PROBLEMS, (PROBLEMS, SHOWN), 1, data.users.history, losing)
     return Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
 
@@ -211,10 +217,10 @@ def count_part(
     judging: who judges, where nothing was chosen before: they are not counted, and their steps are kept.
     """
     apart = judging.share > 0 and not chosen.some
-    rules, sums = rules_of(data, question), _nil(question, data.users.history)
+    rules, sums = rules_of(data, question), _nil(question, data)
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
-    episodes, base, shortened = [_room(0)], 1, 0
+    episodes, base, shortened, weights = [_room(0)], 1, 0, [np.empty(0)]
     collector, kept = PointCollector(data), StepCollector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
@@ -224,7 +230,8 @@ def count_part(
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
         returns_of, moves = np.empty((2, length + 1), dtype=np.int64)
-        written = Written(sums, _room(length + 1), returns_of, moves, spending)
+        gone = rows.lost.copy() if data.loses else np.zeros(length, dtype=np.int64)
+        written = Written(sums, _room(length + 1), returns_of, moves, spending, gone)
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
         batch = RowBatch(base, rows.counted(), _words(rules.frame, rows.reward))
@@ -234,12 +241,16 @@ def count_part(
         returned += summed_returns(returns, written.returns[:over] / tally.RETURN)
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)
+        for position in overweight(data, rows):
+            tally.note(sums, tally.OVERWEIGHT, base + position)
+        if data.weights is not None:
+            weights.append(rows.weight[episodes[-1].begun - base])
         if not sums.problems.any():
             weigh(data, rows, episodes[-1], base, question.counts.levels, weighed)
         if (keep or apart) and not sums.problems.any():
-            kept.add(rows, episodes[-1], base, ~episodes[-1].counted if apart else episodes[-1].counted)
+            kept.add(rows, episodes[-1], base, ~episodes[-1].counted if apart else episodes[-1].counted, gone)
         if not sums.problems.any():
-            previous.add(rows, episodes[-1], base)
+            previous.add(rows, episodes[-1], base, gone)
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
             fresh[episodes[-1].begun - base] = True
@@ -258,7 +269,19 @@ def count_part(
     read = (base - 1, int(sums.clipped[0]), shortened, sums.came)
     files = data.parts[number].files
     own = kept.episodes() if keep or apart else None
-    return Partial(number, *found, *episodes_of, *read, steps, weighed, files, own, previous.cells)
+    return Partial(
+        number,
+        *found,
+        *episodes_of,
+        *read,
+        steps,
+        weighed,
+        files,
+        own,
+        previous.cells,
+        sums.lost,
+        np.concatenate(weights),
+    )
 
 
 def _unspent(question: Counted, history: int) -> Spending:
@@ -325,6 +348,7 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
         judging=together([partial.kept for partial in parts if partial.kept is not None]),
         previous=np.sum([partial.previous for partial in parts], axis=0),
         came=np.sum([partial.came for partial in parts], axis=0),
+        lost=np.sum([partial.lost for partial in parts], axis=0),
     )
 
 

@@ -14,7 +14,7 @@ from ...mdp import Spec
 from ...mdp.adoption import Episodes
 from ..trajectories.dataset import Dataset, Rows
 from ..trajectories.keys import secret
-from .tally import Chosen, EpisodeTable
+from .tally import STOPPED, THERE, Chosen, EpisodeTable
 
 JUDGES = 3
 """What a secret word of a person is for here, beside the uses of `choosing`."""
@@ -47,8 +47,8 @@ class PreviousActions:
     def __repr__(self) -> str:
         return "PreviousActions()"
 
-    def add(self, rows: Rows, episodes: EpisodeTable, base: int) -> None:
-        """Count a batch. episodes: those that begin in it, at rows counted from `base`."""
+    def add(self, rows: Rows, episodes: EpisodeTable, base: int, gone: NDArray[np.int64]) -> None:
+        """Count a batch. episodes: those that begin in it, at rows counted from `base`; gone: see `tally.Written`."""
         if self._spec is None or not rows.state.size:
             return
         fresh = np.zeros(rows.state.size, dtype=np.bool_)
@@ -56,7 +56,7 @@ class PreviousActions:
         counted = np.append(self._counted, episodes.drawn)[np.cumsum(fresh)]
         before = np.where(fresh, self._spec.actions, np.append(self._last, rows.action[:-1]))
         cells = (before * self._spec.states + rows.state) * self._spec.actions + rows.action
-        self.cells += np.bincount(cells[counted], minlength=len(self.cells))
+        self.cells += np.bincount(cells[counted & (gone != STOPPED)], minlength=len(self.cells))
         self._last, self._counted = int(rows.action[-1]), bool(counted[-1])
 
 
@@ -70,12 +70,16 @@ class StepCollector:
             tuple[NDArray[np.bool_], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
         ] = []
         self._groups: list[NDArray[np.int64]] = []
+        self._gone: list[NDArray[np.int64]] = []
 
     def __repr__(self) -> str:
         return "StepCollector()"
 
-    def add(self, rows: Rows, episodes: EpisodeTable, base: int, keep: NDArray[np.bool_]) -> None:
-        """Keep a batch. episodes: those that begin in it, at rows counted from `base`; keep: which of them."""
+    def add(
+        self, rows: Rows, episodes: EpisodeTable, base: int, keep: NDArray[np.bool_], gone: NDArray[np.int64]
+    ) -> None:
+        """Keep a batch. episodes: those that begin in it, at rows counted from `base`; keep: which of them; gone: see
+        `tally.Written`."""
         length = rows.state.size
         fresh = np.zeros(length, dtype=np.bool_)
         fresh[episodes.begun - base] = True
@@ -89,6 +93,7 @@ class StepCollector:
             paid = ((np.clip(rows.reward, *self._data.declared) - low) / (high - low))[mine]
         propensity = rows.propensity[mine] if rows.propensity.size else np.empty(0)
         self._groups.append(rows.group[mine & fresh] if rows.group.size else rows.group)
+        self._gone.append(gone[mine])
         self._columns.append(
             (fresh[mine], rows.state[mine].astype(np.int32), rows.action[mine].astype(np.int32), paid, propensity)
         )
@@ -100,13 +105,21 @@ class StepCollector:
         fresh, states, actions, paid, propensity = (
             np.concatenate(column) for column in zip(*self._columns, strict=True)
         )
-        starts = np.append(np.flatnonzero(fresh), len(fresh))
+        starts, gone = np.append(np.flatnonzero(fresh), len(fresh)), np.concatenate(self._gone)
+        lost = np.empty(0, dtype=np.int64)
+        if self._data.loses:
+            there = gone != STOPPED
+            lost = np.maximum.reduceat(gone, starts[:-1]) if len(fresh) else lost
+            starts = np.append(0, np.cumsum(there))[starts]
+            states, actions, paid, propensity = (
+                column[there] if column.size else column for column in (states, actions, paid, propensity)
+            )
         knowledge = self._data.knowledge
         if knowledge.rewards is not None:
-            step = np.arange(len(fresh)) - np.repeat(starts[:-1], np.diff(starts))
+            step = np.arange(len(states)) - np.repeat(starts[:-1], np.diff(starts))
             paid = knowledge.rewards[np.minimum(step, len(knowledge.rewards) - 1), states, actions]
         columns = states.astype(np.int64), actions.astype(np.int64), paid, propensity
-        return Episodes(starts, *columns, np.concatenate(self._groups))
+        return Episodes(starts, *columns, np.concatenate(self._groups), (lost != THERE).astype(np.int64))
 
 
 def together(parts: Sequence[Episodes]) -> Episodes | None:

@@ -71,6 +71,16 @@ _ALWAYS: dict[int, RowRule] = {
         "Every row must tell its action; none may be missing.",
         "Fill them in, as docs/how-to/missing-values.md shows.",
     ),
+    tally.NO_START: RowRule(
+        "row-first-incomplete",
+        "With --missing end the first row of an episode must be complete.",
+        "Fill it in, or give what is missing a category of its own (--missing category).",
+    ),
+    tally.WENT_ON: RowRule(
+        "row-after-lost",
+        "No row of an episode may follow the one after which its person was lost.",
+        "Mark only the last row in the column of --lost.",
+    ),
     tally.CHAIN: RowRule(
         "row-not-following",
         "A row must begin in the next state of the row before it.",
@@ -133,6 +143,11 @@ def _rule(data: Dataset, kind: int) -> RowRule:
             "row-propensity",
             f"Every propensity must lie between the declared floor {data.floor or 0.0:g} and 1.",
             "Declare a lower --propensity-floor, or leave --propensity out.",
+        ),
+        tally.OVERWEIGHT: RowRule(
+            "row-weight",
+            f"Every weight must lie between 0 and the declared bound {0.0 if data.weights is None else data.weights.bound:g}.",
+            "Declare a higher --weight-bound, or leave --weight out.",
         ),
         tally.LAST: RowRule(
             "row-last-state-missing",

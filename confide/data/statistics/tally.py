@@ -6,6 +6,9 @@ room rely on. A transition is counted once it is known where it leads: at the fo
 over. An episode over before the horizon leads into the end state. Of a broken episode the first broken row is noted,
 and every later one that is wrong by itself; the rest is passed over: whoever counts refuses the data.
 
+A person who is lost to follow-up makes a last transition of which nobody knows where it leads. It is not counted; where losses are
+asked for, the person adds one to the cell of its state and action, and everybody else one to the last cell.
+
 Where some episodes of each person count, they are known by the person's key, their own (`mark`) and how many of that key came
 before them in their part. So no episode counts twice in a reading, in whatever order the rows come.
 
@@ -44,9 +47,12 @@ from ..trajectories.labels import MISSING
     PROPENSITY,
     NO_STATE,
     NO_ACTION,
-) = range(17)
+    NO_START,
+    WENT_ON,
+    OVERWEIGHT,
+) = range(20)
 """The kinds of problems that a row can have."""
-PROBLEMS = 17
+PROBLEMS = 20
 SHOWN = 5
 """How many rows of a kind are noted one by one."""
 
@@ -54,8 +60,11 @@ SHOWN = 5
 LOGGED, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
-OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED, WITHIN, CAME, TOTAL = range(13)
-CARRIED = 13
+OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED, WITHIN, CAME, TOTAL, GONE = range(14)
+CARRIED = 14
+# What became of a person: still there, lost after the row before, or lost before a row with a missing entry.
+# Of some it is not taken what is said of that.
+THERE, LOST, STOPPED, UNTAKEN = 0, 1, 2, 3
 RETURN = 1 << 32
 """Units of a reward of 1 in a return: so fine that rewards, and what is paid after the end, are summed as they are."""
 LARGEST = np.uint64(2**64 - 1)
@@ -95,7 +104,9 @@ class Frame(NamedTuple):
 
 class Sums(NamedTuple):
     """What is written: cells (cells,) and starts (S,), in units and in people; problems (PROBLEMS,) and the first rows
-    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were. came: of histories (most,), how many have so many episodes.
+    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were. came: of histories (most,), how many have so many
+    episodes. lost: (S A + 1,), how many were lost after
+    each state and action, and how many were not; none where nobody can be.
     """
 
     cells: NDArray[np.int64]
@@ -104,6 +115,7 @@ class Sums(NamedTuple):
     rows: NDArray[np.int64]
     clipped: NDArray[np.int64]
     came: NDArray[np.int64]
+    lost: NDArray[np.int64]
 
 
 class Chosen(NamedTuple):
@@ -163,7 +175,8 @@ class RowBatch(NamedTuple):
 class Written(NamedTuple):
     """What a pass writes. returns: room for those of all episodes, or histories, that are over, in units of 1/RETURN. moves:
     scratch for one cell more than there are rows: cells of transitions are noted there first and counted together at the end, so
-    that the processor fetches many at once.
+    that the processor fetches many at once. gone: (rows,) what became of the person of each, by that row, and beforehand what the
+    row says of it.
     """
 
     sums: Sums
@@ -171,6 +184,7 @@ class Written(NamedTuple):
     returns: NDArray[np.int64]
     moves: NDArray[np.int64]
     spending: Spending
+    gone: NDArray[np.int64]
 
 
 @compiled
@@ -234,6 +248,36 @@ def last_cell(rules: Rules, sums: Sums, steps: int, pair: tuple[int, int], follo
 
 
 @compiled
+def follow(sums: Sums, gone: NDArray[np.int64], i: int, before: tuple[int, int, int], broken: bool) -> int:
+    """What became of the person by row i of a batch, where it is written; before: what had by the row before, the step, and
+    the row's
+    number. Notes who is lost before the first row, or goes on after the last."""
+    was, h, row = before
+    now = gone[i]
+    if was >= STOPPED:
+        now = was
+    elif now == STOPPED and h == 0 and not broken:
+        note(sums, NO_START, row)
+        now = UNTAKEN
+    elif was == LOST and now != STOPPED and not broken:
+        note(sums, WENT_ON, row)
+        now = UNTAKEN
+    gone[i] = min(now, STOPPED)
+    return int(now)
+
+
+@compiled
+def finish(
+    rules: Rules, sums: Sums, steps: int, pair: tuple[int, int], following: int, row: int, gone: int, counted: bool
+) -> int:
+    """The cell of the last transition of an episode, as `last_cell` has it; -1 of a person who was lost, which is counted."""
+    away = gone > 0 and steps < rules.frame.horizon
+    if sums.lost.size > 0 and counted:
+        sums.lost[pair[0] * rules.frame.actions + pair[1] if away else sums.lost.size - 1] += 1
+    return -1 if away else last_cell(rules, sums, steps, pair, following, row)
+
+
+@compiled
 def return_of(frame: Frame, steps: int, earned: int) -> int:
     """What an episode of so many steps earned, with what the steps after its end pay."""
     return earned + (frame.horizon - steps) * frame.after
@@ -247,7 +291,8 @@ def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int, apart: b
     if not carry[OPEN] or carry[BROKEN]:
         return -1
     if carry[COUNTED] or apart:
-        cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
+        pair, following, whether = (carry[S], carry[A]), carry[AFTER], carry[COUNTED] != 0
+        cell = finish(rules, sums, carry[TAKEN], pair, following, row, carry[GONE], whether)
         if carry[COUNTED]:
             if cell >= 0 and carry[WITHIN]:
                 sums.cells[cell] += rules.frame.unit
@@ -336,6 +381,18 @@ def wrong_order(step: int, h: int, horizon: int) -> int:
 
 
 @compiled
+def wrong_row(rules: Rules, problem: int, order: int, pair: tuple[int, int], left_out: bool) -> int:
+    """What is wrong with a row of an episode that is whole so far, or -1. problem: with its states and action by
+    themselves; order: with
+    its step; left_out: whether it does not begin where the row before it ended."""
+    if order >= 0 or problem >= 0:
+        return order if order >= 0 else problem
+    if left_out:
+        return CHAIN
+    return -1 if rules.allowed[pair[0], pair[1]] else ALLOWED
+
+
+@compiled
 def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64], written: Written) -> tuple[int, int]:
     """Count a batch of rows; returns how many episodes began, and how many returns were written. carry: where the open episode
     stands, from batch to batch.
@@ -350,14 +407,14 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
     person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
     came, total, drawn, history = carry[CAME], carry[TOTAL], False, frame.history
     before, done, expected = carry[S], carry[A], carry[AFTER]
-    begun, moving, over = 0, 0, 0
+    begun, moving, over, gone = 0, 0, 0, carry[GONE]
     for i in range(rows.user.size):
         row = batch.base + i
         again = rows.episode[i] != visit if by_episode else by_step and frame.restarts and rows.step[i] == first
         other = not is_open or rows.user[i] != person
         if other or again:
             if is_open and not broken and checked:
-                moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
+                moves[moving] = finish(rules, sums, h, (before, done), expected, row - 1, gone, counted)
                 moving += counted and moves[moving] >= 0 and within
                 came += counted
                 total += counted * return_of(frame, h, earned)
@@ -366,23 +423,23 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
                 over += came > 0
                 came, total = 0, 0
                 begin_spending(written.spending)
-            is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
+            is_open, broken, h, earned, person, gone = True, False, 0, 0, rows.user[i], THERE
             visit = rows.episode[i] if by_episode else 0
             counted, drawn = counts(chosen, person, visit)
             checked = counted or chosen.apart
             episodes.people[begun], episodes.marks[begun] = person, visit
             episodes.begun[begun], episodes.counted[begun], episodes.drawn[begun] = row, counted, drawn
             begun += 1
+        gone = follow(sums, written.gone, i, (gone, h, row), broken)
+        broken |= gone == UNTAKEN
+        if gone >= STOPPED:
+            continue
         s, a, following = rows.state[i], rows.action[i], rows.following[i] if chained else -1
         reward = rows.reward[i] if rows.reward.size > 0 else frame.least
         problem = wrong_place(frame, s, a, following)
         if not broken:  # of a broken episode only what is wrong with a row by itself is noted
             order = wrong_order(rows.step[i] - first if by_step else h, h, frame.horizon)
-            if order >= 0:
-                problem = order
-            elif problem < 0:
-                left_out = chained and h > 0 and expected != s
-                problem = CHAIN if left_out else -1 if rules.allowed[s, a] else ALLOWED
+            problem = wrong_row(rules, problem, order, (s, a), chained and h > 0 and expected != s)
         problem = problem if problem >= 0 else wrong_reward(frame, reward)
         if problem < 0 and not broken and checked and h > 0 and not rules.support[before, done, s]:
             problem, row = SUPPORT, row - 1
@@ -414,4 +471,5 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
     carry[OPEN], carry[BROKEN], carry[COUNTED], carry[WITHIN] = int(is_open), int(broken), int(counted), int(within)
     carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED] = person, visit, h, earned
     carry[S], carry[A], carry[AFTER], carry[CAME], carry[TOTAL] = before, done, expected, came, total
+    carry[GONE] = gone
     return begun, over

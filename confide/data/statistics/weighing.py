@@ -27,6 +27,13 @@ def improper(data: Dataset, rows: Rows) -> NDArray[np.int64]:
     return np.flatnonzero(~((rows.propensity >= data.floor) & (rows.propensity <= 1.0)))
 
 
+def overweight(data: Dataset, rows: Rows) -> NDArray[np.int64]:
+    """Positions of rows whose sampling weight is no number between 0 and the bound."""
+    if data.weights is None:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(~((rows.weight >= 0) & (rows.weight <= data.weights.bound)))
+
+
 def weigh(data: Dataset, rows: Rows, episodes: EpisodeTable, base: int, levels: int, cells: NDArray[np.int64]) -> None:
     """Add the weighed rewards of a batch to cells (S A,), in units of 1/levels. episodes: those that begin in it, at rows
     counted from `base`; every row is one.

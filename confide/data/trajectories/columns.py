@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ... import validation
 from ...errors import InvalidInput
 
-USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT, PROPENSITY = (
+USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT, PROPENSITY, LOST, WEIGHT = (
     "user",
     "episode",
     "step",
@@ -20,6 +20,8 @@ USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT, PROPENSITY =
     "terminated",
     "truncated",
     "propensity",
+    "lost",
+    "weight",
 )
 ALIASES: dict[str, tuple[str, ...]] = {
     USER: (
@@ -38,6 +40,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ENDED: ("terminated", "terminal", "terminals", "done", "dones", "terminations"),
     CUT: ("truncated", "timeout", "timeouts", "truncations"),
     PROPENSITY: (),
+    LOST: (),
+    WEIGHT: (),
 }  # fmt: skip
 ORDERED, EACH_ROW, FLAGGED = "confide: place in its episode", "confide: row", "confide: episode by its flags"
 """Columns of no file: the step of rows that are ordered by a column, a person for each row, and episodes told apart by what
@@ -54,7 +58,8 @@ class Columns:
     At least one of `user` and `episode` is there. Without a step rows are taken in the order in which they stand. order:
     the column that rows of an episode are ordered by, if one is; their step is then made from it. ended, cut: true in the
     last row of an episode that came to its end, or was not followed any further. propensity: with which probability a row's
-    action was chosen; never found by its name, since asking for more costs more.
+    action was chosen; lost: true in the last row of an episode whose person was lost to follow-up; weight: how many people of
+    the population each stands for. These three are never found by their names, since asking for more costs more.
     """
 
     user: str | None
@@ -68,6 +73,8 @@ class Columns:
     ended: str | None = None
     cut: str | None = None
     propensity: str | None = None
+    lost: str | None = None
+    weight: str | None = None
 
     @property
     def by_row(self) -> bool:
@@ -83,7 +90,7 @@ class Columns:
     def names(self) -> list[str]:
         """Every column that is read, once."""
         single = [name for name in (self.user, self.episode, self.step, self.reward) if name is not None]
-        optional = [name for name in (self.ended, self.propensity) if name is not None]
+        optional = [name for name in (self.ended, self.propensity, self.lost, self.weight) if name is not None]
         return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state, *optional]))
 
 
@@ -166,7 +173,8 @@ def find(names: Sequence[str], declared: DeclaredColumns) -> Columns:
             )
         step = ORDERED
     return Columns(
-        user, episode, step, state, action, reward, after, order, by_role[ENDED], by_role[CUT], by_role[PROPENSITY]
+        *(user, episode, step, state, action, reward, after, order),
+        *(by_role[role] for role in (ENDED, CUT, PROPENSITY, LOST, WEIGHT)),
     )
 
 

@@ -17,7 +17,7 @@ from ...validation import Json
 from .columns import Columns
 from .groups import PublicGroups
 from .keys import keys
-from .labels import UNREADABLE, Coding, real_numbers, whole_numbers
+from .labels import BY_END, MISSING, UNREADABLE, Coding, real_numbers, whole_numbers
 from .sources import DataPart
 from .vectors import Vectors
 
@@ -78,12 +78,24 @@ class Users:
         return f"{self.mode}:{self.most}" if self.mode in (GROUP, ALL) else self.mode
 
 
+class SamplingWeights(NamedTuple):
+    """What is public of sampling weights: no weight exceeds the bound, and the mean of all is as declared."""
+
+    bound: float
+    mean: float
+
+    def drawn(self, people: int) -> int:
+        """How many of so many people are drawn by their weights: so many that the heaviest are drawn no more often than once."""
+        return max(1, int(people * self.mean / self.bound))
+
+
 class Rows(NamedTuple):
     """A batch of rows as plain arrays of equal length; those without a column are empty.
 
     user, episode: keys. state, action, following: numbers, MISSING or UNREADABLE. absent: positions of rows whose
     person or episode is not told. points, next_points: (n, width), where states are vectors. propensity: of the action that
-    was chosen. group: the number of the person's public group.
+    was chosen. group: the number of the person's public group. lost: where people may be lost, 1 in rows after which they are, 2 in
+    rows with a missing entry before which they are. weight: how many people of the population each stands for.
     """
 
     user: NDArray[np.int64]
@@ -98,12 +110,19 @@ class Rows(NamedTuple):
     next_points: NDArray[np.float64]
     propensity: NDArray[np.float64]
     group: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    lost: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    weight: NDArray[np.float64] = np.empty(0)
 
     def counted(self) -> Rows:
         """The same rows without the columns that no count looks at."""
         nothing = np.empty((0, 0))
         return self._replace(
-            absent=self.absent[:0], points=nothing, next_points=nothing, propensity=np.empty(0), group=self.absent[:0]
+            absent=self.absent[:0],
+            points=nothing,
+            next_points=nothing,
+            propensity=np.empty(0),
+            group=self.absent[:0],
+            weight=np.empty(0),
         )
 
 
@@ -117,7 +136,8 @@ class Dataset:
     which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
     labels came from the data. floor: no logged propensity is lower, where they are told. return_range: returns are clipped to it,
     in people's units, where it is declared. model_named: whether the dynamics were declared, or are the default. missing: what
-    becomes of missing entries, which are refused by default. groups: public groups of people, if any are declared.
+    becomes of missing entries, which are refused by default. groups: public groups of people, if any are declared. weights: what is
+    public of sampling weights, if people have any.
     """
 
     parts: tuple[DataPart, ...]
@@ -139,10 +159,16 @@ class Dataset:
     model_named: bool = False
     missing: str | None = None
     groups: PublicGroups | None = None
+    weights: SamplingWeights | None = None
 
     def with_dynamics(self, model: str) -> Dataset:
         """The same data for `stationary` or `per-step` dynamics."""
         return replace(self, knowledge=self.knowledge.with_dynamics(model))
+
+    @property
+    def loses(self) -> bool:
+        """Whether people may be lost to follow-up, so that what would have followed is unknown."""
+        return self.columns.lost is not None or self.missing == BY_END
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -176,6 +202,7 @@ class Dataset:
             "clip": self.clip,
             **({} if self.missing is None else {"missing": self.missing}),
             **({} if self.groups is None else {"groups": self.groups.describe()}),
+            **({} if self.weights is None else {"weights": self.weights._asdict()}),
             "users": str(self.users),
             "columns": asdict(self.columns),
             "steps_from": self.first_step,
@@ -219,20 +246,38 @@ class Dataset:
             following[following == self.knowledge.end] = UNREADABLE
             if columns.ended is not None:
                 following[np.nan_to_num(real_numbers(batch.column(columns.ended))) != 0] = self.knowledge.end
+        action = self.actions.encode([batch.column(name) for name in columns.action])
+        reward = real_numbers(batch.column(columns.reward)) if columns.reward else np.empty(0)
         return Rows(
             user,
             episode,
             whole_numbers(batch.column(columns.step)) if columns.step else nothing,
             state,
-            self.actions.encode([batch.column(name) for name in columns.action]),
+            action,
             following,
-            real_numbers(batch.column(columns.reward)) if columns.reward else np.empty(0),
+            reward,
             np.flatnonzero(absent) if absent.any() else nothing,
             points,
             next_points,
             real_numbers(batch.column(columns.propensity)) if columns.propensity else np.empty(0),
             self.groups.encode(batch.column(self.groups.column)) if self.groups is not None else nothing,
+            self._lost(batch, state, action, reward) if self.loses else nothing,
+            real_numbers(batch.column(columns.weight)) if columns.weight else np.empty(0),
         )
+
+    def _lost(
+        self, batch: pa.RecordBatch, state: NDArray[np.int64], action: NDArray[np.int64], reward: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Where people are lost; see `Rows`. Who came to an end in a row is not lost after it."""
+        found = np.zeros(batch.num_rows, dtype=np.int64)
+        if self.columns.lost is not None:
+            found[np.nan_to_num(real_numbers(batch.column(self.columns.lost))) != 0] = 1
+        if self.columns.ended is not None:
+            found[np.nan_to_num(real_numbers(batch.column(self.columns.ended))) != 0] = 0
+        if self.missing == BY_END:
+            found[(state == MISSING) | (action == MISSING)] = 2
+            found[: len(reward)][np.isnan(reward)] = 2
+        return found
 
     def __repr__(self) -> str:
         """A text that tells shapes only."""

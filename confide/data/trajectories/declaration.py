@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import validation
 from ...errors import InvalidInput
-from .columns import PROPENSITY, parse
+from .columns import LOST, PROPENSITY, WEIGHT, parse
 from .dataset import Users
 from .labels import Cut, Labelled, read_book, read_edges
 from .order import RowOrder
@@ -65,7 +65,17 @@ class Declaration:
     """Every episode has `horizon` steps, so no end state is added."""
 
     missing: str | None = None
-    """What becomes of missing entries: `category`, states have one more for them; None refuses them."""
+    """What becomes of missing entries: `category`, states have one more for them; `end`, the episode ends before the row, and its
+    person is lost; None refuses them."""
+    lost: str | None = None
+    """The column that is true in the last row of a person who was lost to follow-up; the others came to their end."""
+
+    weight: str | None = None
+    """The column of sampling weights, of which that in an episode's first row counts."""
+    weight_bound: float | None = None
+    """A public number above which no weight lies."""
+    weight_mean: float = 1.0
+    """The public mean of the weights of all people."""
 
     groups: str | Mapping[str, Sequence[object]] | None = None
     """Public groups of people, `sex=f,m`, whose gains are judged apart; all others are one more group."""
@@ -131,7 +141,8 @@ class Declaration:
     def roles(self) -> dict[str, str]:
         """Declared columns by role."""
         roles = dict(parse(self.columns) if isinstance(self.columns, str) else self.columns)
-        return roles if self.propensity is None else {**roles, PROPENSITY: self.propensity}
+        more = {PROPENSITY: self.propensity, LOST: self.lost, WEIGHT: self.weight}
+        return {**roles, **{role: name for role, name in more.items() if name is not None}}
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class FlaggedPart(NumberedPart):
     """A part whose flags say where an episode is over, in the row that is its last.
 
     An episode that was cut before the horizon did not end there, so it is refused: what would have followed is unknown, and
-    not nothing. So is one that stops without a flag.
+    not nothing. So is one that stops without a flag. Where that very flag says who was lost, it is taken.
     """
 
     columns: Columns
@@ -94,7 +94,8 @@ class FlaggedPart(NumberedPart):
                 new |= changed
             episodes = episode + np.cumsum(new)
             steps = _places(new, length)
-            wrong = np.flatnonzero(cut & ~ended & (steps < self.horizon))
+            taken = self.columns.lost is not None and self.columns.lost == self.columns.cut
+            wrong = np.flatnonzero(cut & ~ended & (steps < self.horizon) & (not taken))
             if wrong.size:
                 raise self._refusal(row + int(wrong[0]) + 1, "truncated")
             before = [batch.column(name)[-1].as_py() for name in identifying]
@@ -126,8 +127,8 @@ class FlaggedPart(NumberedPart):
         return InvalidInput(
             "episode-not-ended",
             f"An episode of fewer than {self.horizon} steps, the horizon, must have come to its end. The one of row {row:,} "
-            f"of {self.name} is {what}. Choose a --horizon that all of them reach, leave such episodes out, or take them as "
-            f"ended: --columns {flags}.",
+            f"of {self.name} is {what}. Choose a --horizon that all of them reach, take those that are truncated as lost "
+            f"(--lost COLUMN), leave such episodes out, or take them as ended: --columns {flags}.",
         )
 
     def _both(self) -> tuple[str | None, str | None]:

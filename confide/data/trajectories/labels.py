@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 MISSING, UNREADABLE = -1, -2
 """In place of a state or action: nothing was there, or something that has no number."""
 
-MISSING_WAYS = "Give what is missing a public category of its own: --missing category."
+MISSING_WAYS = (
+    "Give what is missing a public category of its own (--missing category), or end episodes there (--missing end)."
+)
 
-BY_CATEGORY = "category"
-"""A rule for missing entries: they are a category of their own."""
+BY_CATEGORY, BY_END = "category", "end"
+"""Rules for missing entries: they are a category of their own, or episodes end before them, as lost."""
 
 CATEGORY = "missing"
 """The label of what is missing, where that is a category of its own."""

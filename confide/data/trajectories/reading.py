@@ -14,11 +14,11 @@ from ...mdp.knowledge import Knowledge
 from ...mdp.memory import check_memory
 from ...validation import Json
 from .columns import DeclaredColumns
-from .dataset import GROUP, Dataset, first_step
+from .dataset import ALL, GROUP, Dataset, SamplingWeights, Users, first_step
 from .declaration import Declaration, RewardUnits, bin_edges, label_book
 from .groups import PublicGroups
 from .kinds import columns_of, order_kept, text_columns
-from .labels import BY_CATEGORY, MISSING_WAYS, Coding, Cut, Labelled, Numbered, coding
+from .labels import BY_CATEGORY, BY_END, MISSING_WAYS, Coding, Cut, Labelled, Numbered, coding
 from .places import DataSource, folders_of, home_of, parts_of
 from .sources import DataPart
 from .text_forms import TextForm
@@ -67,6 +67,7 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
     texts, inferred = text_columns(columns, state_code, action_code), order_kept(parts, columns)
     texts = texts if groups is None else (*texts, groups.column)
     users, order = declared.user_rule, declared.order
+    _check_lost(columns.lost is not None or declared.missing == BY_END, spec, vectors is not None, users)
     no_propensities = vectors is not None or rewards_known or users.mode == GROUP
     floor = _floor(columns.propensity, declared.propensity_floor, spec, no_propensities)
     order.check(columns, users, spec.horizon)
@@ -91,7 +92,38 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
         declared.model is not None,
         declared.missing,
         groups,
+        _weights(declared, columns.weight, vectors is not None or users.mode in (GROUP, ALL)),
     )
+
+
+def _weights(declared: Declaration, column: str | None, unlike: bool) -> SamplingWeights | None:
+    """What is public of sampling weights; None where there are none. unlike: states are vectors, or people come several times."""
+    bound = declared.weight_bound
+    if column is None and bound is None and declared.weight_mean == 1.0:
+        return None
+    if column is None or bound is None:
+        raise InvalidInput(
+            "weight-unsaid",
+            "Sampling weights need their column and a public number above which none lies: --weight COLUMN --weight-bound B.",
+        )
+    if unlike:
+        raise InvalidInput(
+            "weight-not-here",
+            "Sampling weights are of people who come once, by states that are counted. Leave --weight out.",
+        )
+    bound = validation.positive("weight bound", bound)
+    way_out = "Weights have a mean of 1 unless --weight-mean says otherwise."
+    return SamplingWeights(bound, validation.between("weight mean", declared.weight_mean, bound * 1e-6, bound, way_out))
+
+
+def _check_lost(loses: bool, spec: Spec, vectors: bool, users: Users) -> None:
+    """Refuse losses to follow-up where they are not counted: of one step, of vectors, of people with several episodes."""
+    if loses and (spec.horizon == 1 or vectors or users.mode in (GROUP, ALL)):
+        raise InvalidInput(
+            "lost-not-here",
+            "Losses are counted of people who come once, over several steps, by states that are counted. Leave --lost and "
+            "--missing end out.",
+        )
 
 
 def _groups(declared: Declaration, parts: Sequence[DataPart]) -> PublicGroups | None:
@@ -124,7 +156,7 @@ def _parts(
 def _vectors(declared: Declaration, part: DataPart, actions: int, coded: tuple[Any, Any]) -> Vectors | None:
     """The state vectors that are declared, if any. part: has all columns. coded: labels and edges of states, which they lack."""
     if declared.missing is not None:
-        validation.choice("missing", declared.missing, (BY_CATEGORY,), MISSING_WAYS)
+        validation.choice("missing", declared.missing, (BY_CATEGORY, BY_END), MISSING_WAYS)
         if declared.state_columns is not None:
             raise InvalidInput(
                 "missing-in-vectors",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.linear import LinearPlan
 from ...analysis.fitting.linear_learning import WORTH
-from ...analysis.fitting.plan import CAME, COUNTS, PREVIOUS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
+from ...analysis.fitting.plan import CAME, COUNTS, LOST, PREVIOUS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
 from ...data.statistics.counting import Judging
 from ...data.trajectories import Dataset, Trajectory, read
 from ...learning.learners.vapvi import pevi, vapvi
@@ -135,6 +135,8 @@ class FitRuns:
         """Many outputs of one fit whose mechanisms draw many times, as in `devices`; None if what is released is not
         what the mechanisms said, or if they must not be asked so."""
         plan: Any = self.plan
+        if RETURNS not in plan.designs:
+            return None
         returns = plan.designs[RETURNS]
         counting = {name: design for name, design in plan.designs.items() if name != RETURNS}
         drawing: dict[str, Any] = {name: sharing(design, copies) for name, design in counting.items()}
@@ -207,7 +209,7 @@ ZERO_NOISE: NoiseSource = ZeroNoise()
 
 def _seen(plan: Any, name: str, release: Any) -> Array:
     """(n,) the numbers of a release, in the units in which its noise was drawn."""
-    if name in (COUNTS, STARTS, WEIGHED, VISITED, PREVIOUS, CAME):
+    if name in (COUNTS, STARTS, WEIGHED, VISITED, PREVIOUS, CAME, LOST):
         cells: Array = count_cells(release)
         return cells
     if name == RETURNS:

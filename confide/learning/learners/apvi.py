@@ -29,9 +29,9 @@ from ..planning.counted import WALKERS
 from ..planning.estimates import Difference
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import LoggedModel, logged_model
-from ..planning.ope import Evidence, difference, extended, foreseen
+from ..planning.ope import Evidence, difference, extended, foreseen, fully_followed
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
-from ..planning.practice import Practice, practice_in, practice_of
+from ..planning.practice import Practice, practice_followed, practice_in, practice_of
 from ..planning.thinning import TAU, thinned
 from .learner import Context, State
 
@@ -186,10 +186,15 @@ class Apvi:
         Where the judging part speaks against the policy, by more than `AGAINST` deviations, current practice is kept throughout.
         """
         knowledge = self.known(release.question.spec)
-        choosing, judging = thinned(release, logged_model(release, knowledge, initial, self.told_apart))
-        practice = practice_in(release, knowledge) if returns is None else practice_of(returns)
+        model = logged_model(release, knowledge, initial, self.told_apart)
+        choosing, judging = thinned(release, model)
+        if returns is not None:
+            practice = practice_of(returns)
+        else:
+            practice = practice_in(release, knowledge) if release.lost is None else practice_followed(model)
         practice = practice if release.came is None else practice.of_histories(release.came)
         plan, evidence = self.chosen(choosing, Judge(judging, practice), scale, initial)
+        evidence = evidence if release.lost is None else fully_followed(evidence)
         more = difference(evidence, plan.extended)
         if self.fallback and more.guess <= -AGAINST * math.sqrt(more.luck + more.noise):
             usual = extended(plan.model, None)

@@ -30,6 +30,9 @@ CLEAR = 1.0
 ROUNDS = 3
 """How often the share of histories that is counted is told by the model that the share before gives."""
 
+MOST_LOST = 0.8
+"""Of those at a state and action, no larger share is taken to be lost."""
+
 UNTRIED = 0.01
 """Of the pairs that are taken for tried, at most this share was not, on average."""
 
@@ -43,7 +46,9 @@ class LoggedModel:
     often a pair was visited, and how often it is known what followed: less, where the last step's transition is not counted.
     covered: (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
     unclear: (L, S), visited so rarely that noise may have made it. counted: (S, A), which share of all visits these
-    are: 1, or what a budget lets through. behaviour: (L, S, A), what people did. noise: the standard deviation of the noise in a
+    are: 1, or what a budget lets through. followed: (S, A), of whom it is known what followed, at a step before the last:
+    1, or less
+    where people are lost to follow-up. behaviour: (L, S, A), what people did. noise: the standard deviation of the noise in a
     count.
     """
 
@@ -62,6 +67,7 @@ class LoggedModel:
     unclear: Mask
     initial: Array
     counted: Array
+    followed: Array
 
     def with_practice(self, policy: Array) -> Array:
         """A policy (H, S, A) as one over A+1 actions that never takes the first."""
@@ -117,8 +123,9 @@ def logged_model(
     rowwise = ways.summed(counts)
     first = _initial(release, knowledge, rowwise, counts, initial)
     share = _counted_share(release, knowledge, counts, first, walkers)
-    transitions, spread = _transition_rows(counts, knowledge, noise, along, share)
     moves = np.maximum(rowwise, 0.0)
+    followed = _followed(release, moves)
+    transitions, spread = _transition_rows(counts, knowledge, noise, along, share * followed)
     louder, single = release.visits_apart, spec.horizon == 1
     apart = louder is not None and (single or release.question.last == DROPPED)
     visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
@@ -142,7 +149,26 @@ def logged_model(
         _unclear(knowledge, release.counts.visits if apart else None, rowwise, (deviation, own)),
         first,
         share,
+        followed,
     )
+
+
+def _followed(release: CountRelease, moves: Array) -> Array:
+    """(S, A): of those who are not in their last step, whose next state is known: the others were lost to follow-up.
+
+    A share lost/(lost + moves) is mixed with that of all pairs together, by the variance of true differences, by moments.
+    """
+    if release.lost is None:
+        return np.ones(moves.shape[1:])
+    lost, before = release.lost.counts[0], moves.sum(axis=0)
+    seen = np.maximum(before + np.maximum(lost, 0.0), 1.0)
+    grand = min(max(float(lost.sum()) / float(seen.sum()), 0.0), MOST_LOST)
+    error = grand * (1 - grand) / seen + release.lost.variance / seen**2
+    apart = lost / seen - grand
+    trust = 1 / (error + 1e-6) ** 2
+    true = max(float((trust * (apart**2 - error)).sum() / float(trust.sum())), 0.0)
+    share = grand + true / np.maximum(true + error, 1e-300) * apart
+    return np.asarray(1 - np.clip(share, 0.0, MOST_LOST))
 
 
 def _counted_share(release: CountRelease, knowledge: Knowledge, counts: Array, initial: Array, walkers: int) -> Array:

@@ -171,9 +171,25 @@ def _summed(evidence: Evidence, lean: _Lean) -> Difference:
 def misfit(evidence: Evidence, policy: Policy | Array) -> float | None:
     """By how much the model is wrong about what people earned, 0 if that may be chance; None where that cannot be seen."""
     model = evidence.model
-    if len(model.rows) > 1 or model.knowledge.spec.horizon == 1:
+    if len(model.rows) > 1 or model.knowledge.spec.horizon == 1 or evidence.judging.lost is not None:
         return None
     return _misfit(evidence, _Lean.of(model, extended(model, policy), SPREADS * evidence.practice.spread))
+
+
+def fully_followed(evidence: Evidence) -> Evidence:
+    """The evidence with what current practice would earn if nobody were lost to follow-up.
+
+    Nobody's return tells that. It is V_1 + sum_h E_{d^b}[r + P V_{h+1} - V_h], the second sum of the module for the V of current
+    practice, where every transition that is known stands for those that are not.
+    """
+    model, practice = evidence.model, evidence.practice
+    lean = _Lean.of(model, extended(model, None), SPREADS * practice.spread)
+    sums = _summed(evidence, replace(lean, visits=np.zeros_like(lean.visits), usual=lean.people))
+    first = float(model.initial @ lean.values[0])
+    low, high = model.knowledge.worths
+    starts = float(model.initial @ (lean.values[0] - first) ** 2) / max(practice.people, 1.0)
+    mean = min(max(first - sums.value, low), high)
+    return replace(evidence, practice=replace(practice, mean=mean, luck=sums.luck + starts, noise=sums.noise))
 
 
 def _misfit(evidence: Evidence, lean: _Lean) -> float:
@@ -183,7 +199,7 @@ def _misfit(evidence: Evidence, lean: _Lean) -> float:
     that is wrong, and it shows: sum_h E_{d^b}[r + P V_{h+1} - V_h] must be what people earned minus V_1 where they start.
     """
     model, practice = evidence.model, evidence.practice
-    if len(model.rows) > 1 or model.knowledge.spec.horizon == 1:
+    if len(model.rows) > 1 or model.knowledge.spec.horizon == 1 or evidence.judging.lost is not None:
         return 0.0
     people = _summed(evidence, replace(lean, visits=np.zeros_like(lean.visits), usual=lean.people))
     wrong = practice.mean - float(model.initial @ lean.values[0]) + people.value
@@ -197,7 +213,8 @@ class _Lean:
 
     visits: (H, S, A+1), how likely the policy is at each. usual: (H, S), how likely current practice is; of those who
     leave it under the policy, both are followed only as far as the release carries. people: (H, S), how likely current
-    practice is, followed to the end. unknown: by how much the gain may be off where either was not followed; shift: how far the
+    practice is, followed to the end; seen: (H, S), the same of those who are not lost to follow-up. unknown: by how much
+    the gain may be off where either was not followed; shift: how far the
     middle of what is possible there is above what the model says.
     """
 
@@ -206,6 +223,7 @@ class _Lean:
     visits: Array
     usual: Array
     people: Array
+    seen: Array
     unknown: float
     shift: float
 
@@ -217,6 +235,7 @@ class _Lean:
         half, middle = reach.half, reach.middle
         values, q = policy_values(model, policy)
         visits, usual, people = np.zeros(policy.shape), np.zeros((horizon, states)), np.zeros((horizon, states))
+        seen = people if (model.followed == 1).all() else _seen(model, horizon)
         # Of people: all; those who have followed current practice so far; those who have left it, and where they would be.
         everyone, together, departed, instead = model.initial, model.initial, np.zeros(states), np.zeros(states)
         unknown, shift = 0.0, 0.0
@@ -242,7 +261,19 @@ class _Lean:
             departed = model.rows.flow(layer, after + leaves)
             following = np.stack([instead + leaving, everyone, acting[:, 0]]) @ model.rows.practice[layer]
             instead, everyone, together = following
-        return cls(values, q, visits, usual, people, unknown, shift)
+        return cls(values, q, visits, usual, people, seen, unknown, shift)
+
+
+def _seen(model: LoggedModel, horizon: int) -> Array:
+    """(H, S): how likely people are at each state and not lost before."""
+    found, here = np.empty((horizon, len(model.initial))), model.initial
+    for h in range(horizon):
+        layer = h if len(model.rows) > 1 else 0
+        found[h] = here
+        pairs = np.zeros((len(here), model.behaviour.shape[-1] + 1))
+        pairs[:, 1:] = here[:, None] * model.behaviour[layer] * model.followed
+        here = model.rows.flow(layer, pairs)
+    return found
 
 
 def policy_values(model: LoggedModel, policy: Array) -> tuple[Array, Array]:
@@ -276,11 +307,12 @@ class _Coefficients:
         # Nothing follows the last step: where its transition is not counted, it takes no part in those that are.
         followed = steps < horizon - 1 if release.question.last == DROPPED else np.ones(len(steps), dtype=np.bool_)
         now, pairs, usual = lean.visits[steps, :, 0], lean.visits[steps, :, 1:], lean.usual[steps]
-        after, paid, everyone = lean.values[steps + 1], model.rewards[layer], lean.people[steps]
+        after, paid, everyone = lean.values[steps + 1], model.rewards[layer], lean.seen[steps]
         visits = people * np.maximum(everyone.sum(axis=0), 1 / people)  # (S,)
         moves = people * np.maximum(everyone[followed].sum(axis=0), 1 / people)
         on_practice, off_practice = now / visits, usual / visits  # (steps, S)
         all_of = 1 / model.counted  # (S, A): how many visits each that is counted stands for
+        all_moves = all_of / model.followed  # and how many each does of which it is known where it led
         tried = pairs / np.maximum(model.visits[layer], 1.0)  # (steps, S, A)
         # Rewards: r for all; minus what was expected of the policy, and minus V of current practice.
         reward = (on_practice - off_practice).sum(axis=0)[:, None] * all_of + tried.sum(axis=0)
@@ -291,8 +323,8 @@ class _Coefficients:
         tried = pairs * followed[:, None, None] / np.maximum(model.moves[layer], 1.0)
         expected = lean.q[steps] - paid
         ways = model.knowledge.ways
-        moved = crossed(ways, tried + (on_practice - off_practice)[..., None] * all_of, after)
-        centre = (on_practice * expected[..., 0]).sum(axis=0)[:, None] * all_of + (tried * expected[..., 1:]).sum(
+        moved = crossed(ways, tried + (on_practice - off_practice)[..., None] * all_moves, after)
+        centre = (on_practice * expected[..., 0]).sum(axis=0)[:, None] * all_moves + (tried * expected[..., 1:]).sum(
             axis=0
         )
         moved -= ways.each(centre[None])[0]

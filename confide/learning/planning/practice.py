@@ -10,7 +10,7 @@ import numpy as np
 from ...mdp.knowledge import Knowledge
 from ...protocol.kinds.returns import ReturnsRelease
 from ...protocol.releases.release import Array, CountRelease
-from .logged import noise_deviation
+from .logged import LoggedModel, noise_deviation
 from .thinning import noised_cells, possible
 
 
@@ -74,6 +74,29 @@ def practice_of(returns: ReturnsRelease) -> Practice:
         noise += (noises[2] * centred) ** 2  # how many episodes there are is not known exactly
     luck = spread * returns.most / episodes
     return Practice(mean, luck, noise, math.sqrt(spread), episodes, returns.most)
+
+
+def practice_followed(model: LoggedModel) -> Practice:
+    """Current practice by the model alone, where people are lost to follow-up, so that no sum tells what they earn.
+
+    The variance of a return is that of r + V(s') given the state, plus what follows, step by step.
+    """
+    spec, behaviour = model.knowledge.spec, model.behaviour
+    values, spread = np.zeros(spec.states), np.zeros(spec.states)
+    for h in range(spec.horizon - 1, -1, -1):
+        layer = h if len(model.rows) > 1 else 0
+        paid, after = model.rewards[layer][:, 1:], model.rows.after(layer, values)[:, 1:]
+        square = model.rows.after(layer, values**2 + spread)[:, 1:]
+        chances, q = behaviour[layer], paid + after
+        now = (chances * q).sum(axis=1)
+        spread = (chances * ((q - now[:, None]) ** 2 + paid * (1 - paid) + np.maximum(square - after**2, 0.0))).sum(
+            axis=1
+        )
+        values = now
+    mean = float(model.initial @ values)
+    variance = max(float(model.initial @ (spread + (values - mean) ** 2)), 1e-12)
+    people = max(model.users, 1)
+    return Practice(mean, variance / people, 0.0, math.sqrt(variance), float(people))
 
 
 def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:

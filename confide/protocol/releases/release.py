@@ -124,7 +124,8 @@ class CountRelease:
     noise that they carry: how large, and whose. complete: whether everything that people did is counted; under a budget, and of
     an asked pair, it is not, and what is counted tells of rows and mean rewards only. budget: within which repeated visits are
     counted, 0 if there is none. visited: the same visits by a question of their own, where they were asked for. episodes: up to how
-    many of one person are one history; came: (episodes,) the law of how many they are, where it was asked for."""
+    many of one person are one history; came: (episodes,) the law of how many they are, where it was asked for. lost: who
+    was lost to follow-up after each pair, whose last transition is not counted, where anybody may be."""
 
     question: CountQuestion
     users: int
@@ -138,6 +139,7 @@ class CountRelease:
     visited: VisitCounts | None = None
     episodes: int = 1
     came: Array | None = None
+    lost: VisitCounts | None = None
 
     def with_visits(self, visited: CountRelease | None) -> CountRelease:
         """The release together with another about how often each pair was counted, if there is one."""

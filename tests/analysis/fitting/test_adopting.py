@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from confide.analysis.fitting.adopting import (
     _taken,
     chances_of,
     clip_of,
+    moved_populations,
     simulated_people,
     table_test,
 )
@@ -208,7 +210,7 @@ def bare(gain: float, alpha: float, name: str, people: int = 1000) -> Judgement:
     adoption = Adoption(alpha, np.zeros((1, 1)), np.zeros((1, 1, 1)), np.ones((1, 1, 1)), 0, np.zeros((1, 1, 1)), 0.0)
     release = JudgedRelease(GAIN, people, (people * gain, people * (gain**2 + 0.01)), (0.0, 0.0), 1.0)
     rest = (1.0, 1.0, 1.0, 0.1, 0.0, 0.0, gain, 0.01)
-    return Judgement(ChosenAdoption(None, adoption, *rest), {name: release}, name, 2)  # type: ignore[arg-type]
+    return Judgement(ChosenAdoption(None, adoption, *rest), {name: release}, (name,), 2)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,25 @@ def bare(gain: float, alpha: float, name: str, people: int = 1000) -> Judgement:
     ],
 )
 def test_a_bolder_policy_is_taken_if_that_is_sure(own: float, bold: float, alpha: float, taken: str) -> None:
-    assert _taken([bare(own, 1.0, GAIN), bare(bold, alpha, BOLDER)]).name == taken
+    both = {GAIN: bare(own, 1.0, GAIN), BOLDER: bare(bold, alpha, BOLDER)}
+    releases = {name: one.releases[name] for name, one in both.items()}
+    assert _taken({name: one.chosen for name, one in both.items()}, releases).names == (taken,)
+
+
+def test_one_policy_that_is_asked_about_twice_has_the_mean_of_both_answers() -> None:
+    """With half the variance of the noise, and an interval of its own."""
+    one = bare(0.1, 1.0, GAIN)
+    first = one.releases[GAIN]
+    answers = {
+        name: replace(first, sums=(first.sums[0] + off, first.sums[1]), noise=(50.0, 0.0))
+        for name, off in ((GAIN, 30.0), (BOLDER, -10.0))
+    }
+    said, alone = _taken(dict.fromkeys((GAIN, BOLDER), one.chosen), answers), one._replace(releases=answers, together=1)
+    assert said.names == (GAIN, BOLDER) and said.together == 1
+    assert said.gain().value == pytest.approx(0.1 + 0.01)
+    luck = 0.1**2 / 1000
+    assert alone.gain().deviation ** 2 == pytest.approx(0.05**2 + luck, rel=0.1)
+    assert said.gain().deviation ** 2 == pytest.approx(0.05**2 / 2 + luck, rel=0.1)
 
 
 def test_intervals_of_both_hold_together() -> None:
@@ -254,7 +274,7 @@ def test_of_long_episodes_shortening_raises_no_alarm() -> None:
     plan = prepare_offline("random/6x3?seed=3", None, 3000, horizon=80).learned(spawn(0, 1)[0])
     chances = chances_of(plan.model)
     walked, others = (simulated_people(plan.model, chances, n, np.random.default_rng(n)) for n in (10_000, 30_000))
-    test = table_test(plan, chances, walked)
+    test = table_test(plan, chances, walked, moved_populations(plan.model, chances))
     numbers = shortened(contrasts(test.specification, others) / (test.length * test.deviations)) * test.length
     off = (numbers.mean(axis=0) - test.shifts) * np.sqrt(others.people / (1 + others.people / walked.people))
     assert np.abs(off).max() < 3.4 and test.shifts[-1] * np.sqrt(others.people) < -3
