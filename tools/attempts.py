@@ -114,6 +114,17 @@ ATTEMPTS = {
         3,
         ValueTargets(0.3),
     ),
+    "targets-half": NamedAttempt(
+        "The same, where half of the rounds ask about random sets", Local(1.0), 1e7, EVERY_FOURTH, 3, ValueTargets(0.5)
+    ),
+    "targets-laws": NamedAttempt(
+        "The first of these, planned with the nearest laws",
+        Local(1.0),
+        1e7,
+        EVERY_FOURTH,
+        3,
+        ValueTargets(0.3, projected=True),
+    ),
 }
 
 

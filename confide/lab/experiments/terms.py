@@ -48,6 +48,10 @@ class TermsFit(NamedTuple):
         return " + ".join(parts)
 
 
+ROUNDING = 1e-12
+"""Of a mean: a term that adds less to each of them is none."""
+
+
 def fitted(result: PartResult, terms: Terms) -> TermsFit:
     """The two terms of a bound, fitted to the means of a part: see `fitted_values`."""
     return fitted_values(result.rows, terms.first(result.x), terms.second(result.x))
@@ -64,7 +68,7 @@ def fitted_values(rows: Array, first: Array, second: Array) -> TermsFit:
     means = rows.mean(axis=0)
     table = np.stack([first, second], axis=1) / means[:, None]
     coefficients, _ = nnls(table, np.ones(len(means)))
-    used = coefficients > 0
+    used = coefficients * np.abs(table).max(axis=0) > ROUNDING  # of ones
     misfit = float(np.abs(table @ coefficients - 1).max())
     weights = np.zeros((2, len(means)))
     weights[used] = np.linalg.pinv(table[:, used])
