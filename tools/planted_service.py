@@ -6,12 +6,20 @@ from .planted import Mutant
 
 EXCHANGE, LEASE = "tests/service/intermediary/test_exchange.py", "tests/service/intermediary/test_lease.py"
 CHAIN, RESTORED = "tests/service/device/test_chain.py", "tests/service/collector/test_restored.py"
+SEALED = "tests/service/intermediary/test_sealed.py"
 NO_NOISE = "A single draw has the noise that is certified: it is drawn once more, which only its memory forbids."
 
 
 def forgets(what: str, file: str, old: str, new: str, *tests: str) -> Mutant:
     """Something that is not remembered, or not compared."""
     return Mutant(what, file, old, new, tests, unseen=NO_NOISE)
+
+
+def uploads(what: str, file: str, old: str, new: str, *tests: str) -> Mutant:
+    """A mistake about what is handed over sealed."""
+    return Mutant(
+        what, file, old, new, tests, unseen="A single draw has the noise that is certified: it is told before."
+    )
 
 
 MUTANTS = (
@@ -182,5 +190,48 @@ MUTANTS = (
         "        _check_sound(Path(url.removeprefix(SQLITE)))\n",
         "",
         f"{RESTORED}::test_a_damaged_database_is_one_sentence",
+    ),
+    uploads(
+        "a shuffler lets a second report take the place of the first",
+        "service/intermediary/batch_manager.py",
+        "HeldUploads(spool, replaced=self.about.role == CURATOR)",
+        "HeldUploads(spool, replaced=True)",
+        f"{SEALED}::test_a_report_is_never_replaced",
+    ),
+    uploads(
+        "sealed uploads are opened as soon as they come",
+        "service/intermediary/held.py",
+        "held.upload.opens <= 1000 * now",
+        "held.upload.opens >= 0",
+        f"{SEALED}::test_a_curator_opens_an_upload_at_its_time_and_not_before",
+    ),
+    uploads(
+        "a batch that was closed while tickets were issued is closed again",
+        "service/intermediary/batch_manager.py",
+        " if number not in self._closed}",
+        "}",
+        "tests/service/intermediary/test_batch_manager.py"
+        "::test_a_batch_is_closed_once_though_a_ticket_was_issued_meanwhile",
+    ),
+    uploads(
+        "an upload is not bound to its ticket and time",
+        "service/contract/sealed.py",
+        'CONTEXT = b"confide.sealed/1\\n"',
+        'CONTEXT = type("Nothing", (bytes,), {"__add__": lambda self, other: self})()',
+        f"{SEALED}::test_an_upload_opens_for_its_key_ticket_time_and_version_alone",
+    ),
+    uploads(
+        "copies of what is held are kept on a disk",
+        "service/intermediary/held.py",
+        "if path.is_absolute() and _in_memory(path.parent) and _ours(path):",
+        "if path.is_absolute() and _ours(path):",
+        f"{SEALED}::test_copies_are_kept_in_memory_alone_and_in_a_folder_of_our_own",
+    ),
+    uploads(
+        "what a killed process held is forgotten",
+        "service/intermediary/batch_manager.py",
+        "            self._recover()\n",
+        "",
+        f"{SEALED}::test_a_killed_process_leaves_what_it_held_to_the_next",
     ),
 )

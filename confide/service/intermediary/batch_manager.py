@@ -252,8 +252,8 @@ class BatchManager:
     def look(self) -> None:
         """Learn from the store which batches are full."""
         full = {batch.number: batch for batch in self.store.open_batches()}
-        with self._lock:
-            self._open = full
+        with self._lock:  # what was read may be older than what was closed meanwhile
+            self._open = {number: batch for number, batch in full.items() if number not in self._closed}
 
     def deadline(self, batch: Batch) -> float:
         """The time at which a full batch closes: a constant after its last ticket, or after a restart as long as devices

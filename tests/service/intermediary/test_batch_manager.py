@@ -90,6 +90,22 @@ def test_a_batch_closes_at_its_deadline_and_never_before(tmp_path: Path, made: C
     assert hand_over(office, ticket, episode(0)) == CLOSED
 
 
+def test_a_batch_is_closed_once_though_a_ticket_was_issued_meanwhile(
+    tmp_path: Path, made: Contract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever issues tickets reads which batches are full; a batch may be closed before that is noted."""
+    clock = SetClock()
+    office = office_of(tmp_path, made, clock)
+    for number, ticket in enumerate(tickets(office, made.tickets(1))):
+        hand_over(office, ticket, episode(number))
+    before = office.store.open_batches()
+    clock.now += DEADLINE
+    assert [batch.number for batch in before] == [1] and office.step()
+    monkeypatch.setattr(office.store, "open_batches", lambda: before)
+    office.look()
+    assert not office.step() and int(office.store.newest().number) == 1
+
+
 def test_the_same_parcel_counts_once(tmp_path: Path, shuffled: Contract) -> None:
     clock = SetClock()
     office = office_of(tmp_path, shuffled, clock)
