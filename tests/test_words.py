@@ -172,6 +172,16 @@ def test_public_names_have_the_words_of_the_field() -> None:
     assert len(names) > 300 and [word for word in words if not re.match("question|answer|asked", word.lower())] == []
 
 
+def test_codes_of_errors_have_the_words_of_the_field() -> None:
+    text = (ROOT / "docs" / "reference" / "codes.md").read_text(encoding="utf-8")
+    codes = set(re.findall(r"^\| `([a-z0-9-]+)`", text, flags=re.MULTILINE))
+    words = {code: dialect(code.replace("-", " ")) for code in codes}
+    taken = {
+        code for code, found in words.items() if any(not re.match("question|answer|asked", word) for word in found)
+    }
+    assert len(codes) > 500 and (taken, dialect(text)) == (set(), [])
+
+
 def test_what_is_said_is_seen() -> None:
     source = '"""Nobody."""\nraise Refused("a-code", f"{x} is told {y} to nobody.")\nname = "worth"\n'
     assert [dialect(text) for _, text in said(source)] == [["told", "nobody"]]

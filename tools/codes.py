@@ -79,7 +79,7 @@ def page() -> str:
         "",
         "Every error of confide is one sentence and has a code, which names the rule that was broken and stays when the",
         "sentence is reworded. In Python it is `error.code`, with `error.about` where many things share a rule; with `--json` a",
-        "command that fails prints `code` and `message`; a service answers `code` in application/problem+json.",
+        "command that fails prints `code` and `message`; a service sends `code` in application/problem+json.",
         f"`{OPEN}` stands for what differs from case to case. `python -m tools.reference` writes this page from the sources.",
         "",
         "| code | error | package | sentence |",

@@ -38,7 +38,7 @@ class ShuffledBits(Shares):
 
     def __post_init__(self) -> None:
         if not self.crowds:
-            raise validation.refusal("crowds-missing", "crowds", "at least one", self.crowds)
+            raise validation.refusal("batch-sizes-missing", "batch sizes", "at least one", self.crowds)
         validation.delta("missing", self.missing)
 
     @property

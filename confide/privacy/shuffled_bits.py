@@ -43,7 +43,7 @@ def calibrated(
 def _above_zero(delta: float) -> float:
     if validation.delta("delta", delta) == 0:
         way_out = "Sums of randomised bits have no pure guarantee beyond the local one; give a delta such as 1e-6."
-        raise validation.refusal("crowd-needs-delta", "delta", "above 0", delta, way_out)
+        raise validation.refusal("batch-needs-delta", "delta", "above 0", delta, way_out)
     return delta
 
 
@@ -79,7 +79,7 @@ def smallest_crowd(bit_epsilon: float, changed: int, epsilon: float, delta: floa
     def enough(people: int) -> bool:
         if people > MOST_PEOPLE:
             raise InvalidInput(
-                "crowd-too-large",
+                "batch-too-large",
                 f"No batch of up to {MOST_PEOPLE:g} people is enough. Ask for a larger epsilon or delta.",
             )
         return shuffled_loss((ShuffledCrowd(flip, people),), changed).delta(epsilon) <= delta
@@ -139,7 +139,7 @@ def solve(
         people = validation.integer("people", people, 2, way_out="A batch of one hides no user.")
     if epsilon is not None and local is not None and local <= epsilon:
         raise InvalidInput(
-            "crowd-local-epsilon-low",
+            "batch-local-epsilon-low",
             f"local epsilon must be above epsilon, {epsilon:g}. Got {local:g}. Below it shuffling adds nothing.",
         )
     match (epsilon, people, local):
@@ -151,7 +151,7 @@ def solve(
             crowds = with_local((smallest_crowd(local / changed, changed, epsilon, delta),), changed, local)
         case _:
             raise InvalidInput(
-                "crowd-two-of-three", "Give two of epsilon, batch and local epsilon; the third is found."
+                "batch-two-of-three", "Give two of epsilon, batch and local epsilon; the third is found."
             )
     achieved = shuffled_loss(crowds, changed).epsilon(_above_zero(delta))
     return Solution(local_epsilon(crowds, changed), crowds[0].people, achieved, delta, crowds[0].flip, changed)

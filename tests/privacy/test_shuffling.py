@@ -187,15 +187,15 @@ def test_any_one_of_three_is_found_from_the_others() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"epsilon": 1.0}, "crowd-two-of-three"),
-        ({"epsilon": 1.0, "people": 100, "local": 5.0}, "crowd-two-of-three"),
-        ({"epsilon": 2.0, "local": 1.5}, "crowd-local-epsilon-low"),
+        ({"epsilon": 1.0}, "batch-two-of-three"),
+        ({"epsilon": 1.0, "people": 100, "local": 5.0}, "batch-two-of-three"),
+        ({"epsilon": 2.0, "local": 1.5}, "batch-local-epsilon-low"),
         ({"epsilon": 1.0, "people": 1}, "not-a-whole-number: people"),
         ({"epsilon": -1.0, "people": 10}, "not-positive: epsilon"),
-        ({"epsilon": 1.0, "people": 100, "delta": 0.0}, "crowd-needs-delta"),
-        ({"local": 5.0, "people": 100, "delta": 0.0}, "crowd-needs-delta"),
-        ({"epsilon": 1.0, "local": 5.0, "delta": 0.0}, "crowd-needs-delta"),
-        ({"epsilon": 1e-6, "local": 300.0, "delta": 1e-12}, "crowd-too-large"),
+        ({"epsilon": 1.0, "people": 100, "delta": 0.0}, "batch-needs-delta"),
+        ({"local": 5.0, "people": 100, "delta": 0.0}, "batch-needs-delta"),
+        ({"epsilon": 1.0, "local": 5.0, "delta": 0.0}, "batch-needs-delta"),
+        ({"epsilon": 1e-6, "local": 300.0, "delta": 1e-12}, "batch-too-large"),
     ],
 )
 def test_what_cannot_be_solved_is_said(given: dict[str, float], reason: str) -> None:

@@ -95,10 +95,10 @@ def test_batches_that_widen_keep_the_promise_with_flips_of_their_own() -> None:
 def test_crowds_that_are_not_those_of_the_batches_are_refused() -> None:
     privatizer = shuffle(TWO, batch=100, users=6400, widening=True)
     together = replace(privatizer.act, mechanism=replace(privatizer.mechanism, apart=False))
-    with refused("crowds-of-other-batches"):
+    with refused("sizes-of-other-batches"):
         replace(privatizer, act=together).verified()
     equal = shuffle(TWO, batch=100, users=6400)
-    with refused("crowds-of-other-batches"):
+    with refused("sizes-of-other-batches"):
         replace(equal, mixing=privatizer.mixing).verified()
     with refused("shuffle-schedule", match="100 people"):
         design(TWO, PROMISE, Schedule.sized(6400, 100), "sound", "auto", "", Mixing(100, widening=True), 0.1)
@@ -264,7 +264,7 @@ def test_a_batch_that_is_too_small_is_answered_with_the_smallest_that_works() ->
 @pytest.mark.parametrize(
     ("promise", "choices", "reason"),
     [
-        (Shuffle(1.0), {}, "crowd-needs-delta"),
+        (Shuffle(1.0), {}, "batch-needs-delta"),
         (PROMISE, {"local_epsilon": 0.9}, "local-epsilon-not-above"),
         (PROMISE, {"mechanism": "laplace"}, "unknown-name: mechanism"),
         (PROMISE, {"mechanism": "shuffled-step", "tree": True}, "tree-needs-shuffled-bits"),

@@ -58,9 +58,9 @@ def test_honest_people_raise_the_batch() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"epsilon": 1.0}, "crowd-two-of-three"),
-        ({"epsilon": 1.0, "batch": 100, "local_epsilon": 10.0}, "crowd-two-of-three"),
-        ({"epsilon": 2.0, "local_epsilon": 1.0}, "crowd-local-epsilon-low"),
+        ({"epsilon": 1.0}, "batch-two-of-three"),
+        ({"epsilon": 1.0, "batch": 100, "local_epsilon": 10.0}, "batch-two-of-three"),
+        ({"epsilon": 2.0, "local_epsilon": 1.0}, "batch-local-epsilon-low"),
         ({"epsilon": 1.0, "batch": 1}, "not-a-whole-number: batch"),
         ({"epsilon": 1.0, "local_epsilon": 10.0, "honest": 50}, "honest-not-a-share"),
         ({"epsilon": 1.0, "batch": 100, "reward_bits": 0}, "not-a-whole-number: levels"),

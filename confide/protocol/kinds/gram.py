@@ -305,7 +305,7 @@ def release_from_bytes(data: bytes, form: GramForm) -> GramRelease:
         )
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(
-            "answer-unreadable", f"These bytes are not a release this version can read: {error}"
+            "response-unreadable", f"These bytes are not a release this version can read: {error}"
         ) from error
 
 

@@ -260,7 +260,7 @@ class JudgedRelease:
             return cls(part, validation.integer("users", users, 0), numbers, sizes, validation.positive("scale", scale))
         except (ConfideError, ValueError, TypeError, IndexError, OverflowError, msgpack.UnpackException) as error:
             raise FormatError(
-                "answer-unreadable", f"These bytes are not a release this version can read: {error}"
+                "response-unreadable", f"These bytes are not a release this version can read: {error}"
             ) from error
 
 

@@ -210,7 +210,7 @@ class ReturnsRelease:
             return cls(people, most_episodes, least, largest, centred, squares, episodes, (first, second, third))
         except (ConfideError, ValueError, TypeError, IndexError, OverflowError, msgpack.UnpackException) as error:
             raise FormatError(
-                "answer-unreadable", f"These bytes are not a release this version can read: {error}"
+                "response-unreadable", f"These bytes are not a release this version can read: {error}"
             ) from error
 
 

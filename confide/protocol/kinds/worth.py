@@ -77,7 +77,7 @@ class WorthForm(Family, Pooled):
         """The value function of the first step, if it was made for these features; clipped to [0, H]."""
         if question is None:
             raise PrivacyError(
-                "worth-needs-values",
+                "value-needs-values",
                 "The expected value of first states needs the value function of the first step. Give it.",
             )
         sizes = self.gram.features.blocks, self.gram.features.dimension
@@ -125,7 +125,7 @@ def worth_from_bytes(data: bytes) -> WorthRelease:
         return WorthRelease(validation.integer("users", users, 1), returned, promised, noise)
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(
-            "answer-unreadable", f"These bytes are not a release this version can read: {error}"
+            "response-unreadable", f"These bytes are not a release this version can read: {error}"
         ) from error
 
 

@@ -264,7 +264,7 @@ def _check(design: Design) -> None:
     )
     if mechanism.people != expected or not fits:
         raise InvalidInput(
-            "crowds-of-other-batches", "The batch sizes of the mechanism are not those of the schedule. Make it again."
+            "sizes-of-other-batches", "The batch sizes of the mechanism are not those of the schedule. Make it again."
         )
     for device in design.devices:
         check_noise(design, device)

@@ -76,7 +76,7 @@ def _forecast(
         batch = smallest_batch(question, Shuffle(epsilon, delta), local, honest)
         epsilon = None
     if batch is None:
-        raise InvalidInput("crowd-two-of-three", "Give two of epsilon, batch and local epsilon; the third is found.")
+        raise InvalidInput("batch-two-of-three", "Give two of epsilon, batch and local epsilon; the third is found.")
     mixing = Mixing(batch, honest)
     people = people_in_sum(mixing.honest_in(batch), spec, sampled, missing)
     solved = solve(changed, delta - missing, epsilon=epsilon, people=people, local=local)

@@ -221,7 +221,7 @@ class IntermediaryClient:
             if error.code == 404:
                 return None
             raise Unanswered(
-                "intermediary-answer", f"The {self.role} responded to {path} with {error.code}."
+                "intermediary-response", f"The {self.role} responded to {path} with {error.code}."
             ) from error
         except (OSError, http.client.HTTPException) as error:
             raise Unanswered(

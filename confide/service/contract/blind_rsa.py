@@ -133,7 +133,7 @@ class PublicKey:
     def finalize(self, message: bytes, answer: bytes, factor: int) -> bytes:
         """The signature of a message, from the signer's answer to what was blinded by this factor; a wrong answer is refused."""
         if len(answer) != self.size:
-            raise FormatError("issuer-answer-form", "The issuer's response is no signature.")
+            raise FormatError("issuer-response-form", "The issuer's response is no signature.")
         signature = int.from_bytes(answer) * pow(factor, -1, self.modulus) % self.modulus
         written = signature.to_bytes(self.size)
         if not self.verifies(message, written):

@@ -116,4 +116,4 @@ def _document(body: bytes, *names: str) -> dict[str, Json]:
 
 
 def _strange() -> Unreachable:
-    return Unreachable("answer-not-of-service", "The response is not from the service.")
+    return Unreachable("response-not-of-service", "The response is not from the service.")

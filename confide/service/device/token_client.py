@@ -77,5 +77,5 @@ class TokenClient:
         try:
             signed = from_base64(document_of(answer.body).get("answer"))
         except ValueError as error:
-            raise FormatError("issuer-answer-form", "The issuer's response is no signature.") from error
+            raise FormatError("issuer-response-form", "The issuer's response is no signature.") from error
         return request.token(checker, signed)

@@ -74,10 +74,10 @@ def test_a_service_that_was_never_served_has_a_promise_and_no_chain(tmp_path: Pa
             "UPDATE releases SET data = (SELECT data FROM releases WHERE number = 1) WHERE number = 2",
             "chain-release-unsigned",
         ),
-        ("DELETE FROM releases WHERE number = 1", "service-answer"),
+        ("DELETE FROM releases WHERE number = 1", "service-response"),
         ("UPDATE heads SET signature = zeroblob(64) WHERE number = 2", "signature-wrong"),
         ("UPDATE heads SET data = CAST(replace(data, '10', '11') AS BLOB) WHERE number = 2", "signature-wrong"),
-        ("DELETE FROM heads WHERE number = 2", "service-answer"),
+        ("DELETE FROM heads WHERE number = 2", "service-response"),
         ("DELETE FROM heads WHERE number = 3", "database-restored"),
     ],
 )
