@@ -16,10 +16,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import FunctionType
-from typing import Any, TypeVar
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from numba import types
+
+F = TypeVar("F", bound=Callable[..., object])
+R = TypeVar("R")
 KNOWN = ("confide", "numba", "numpy", "builtins", "collections")
 """Packages whose names every process of ours can import."""
 
@@ -89,23 +93,28 @@ def cache_folder() -> Path:
 
 
 @cache
-def _numba() -> Any:
+def _numba() -> ModuleType:
     cache_folder()  # before numba reads its own setting
     import numba
 
-    return numba
+    module: ModuleType = numba
+    return module
 
 
-def _modules_of(kind: Any) -> Iterator[str]:
+def _modules_of(kind: types.Type) -> Iterator[str]:
     """The modules that a numba type can only be read with: those of named tuples and of functions, however deep inside."""
-    for named in (getattr(kind, "instance_class", None), getattr(getattr(kind, "dispatcher", None), "py_func", None)):
-        if named is not None:
-            yield named.__module__
-    for part in getattr(kind, "types", ()):
-        yield from _modules_of(part)
+    from numba import types
+
+    if isinstance(kind, types.BaseNamedTuple):
+        yield kind.instance_class.__module__
+    if isinstance(kind, types.Dispatcher):
+        yield kind.dispatcher.py_func.__module__
+    if isinstance(kind, types.BaseTuple):
+        for part in kind.types:
+            yield from _modules_of(part)
 
 
-def keepable(signature: Iterable[Any]) -> bool:
+def keepable(signature: Iterable[types.Type]) -> bool:
     """Whether code for these argument types may be kept for other processes."""
     return all(module.split(".")[0] in KNOWN for kind in signature for module in _modules_of(kind))
 
@@ -152,15 +161,18 @@ def bare(function: F, parts: tuple[str, ...] = ()) -> F:
     return compiled(function, counting=False, parts=parts)
 
 
-def _made_from(part: Any) -> tuple[str, ...]:
-    """The modules whose code a compiled function holds: its own, and those of what fills its holes."""
-    made: tuple[str, ...] = getattr(part, "py_func", part).__dict__.get("made_from", (part.__module__,))
+def _made_from(part: Callable[..., object]) -> tuple[str, ...]:
+    """The modules whose code a compiled function holds: its own, and those of what fills its holes. Numba copies the attributes."""
+    made: tuple[str, ...] = vars(part).get("made_from", (part.__module__,))
     return made
 
 
 def specialise(
-    template: Callable[..., Any], name: str, how: Callable[..., Any] = compiled, **parts: Callable[..., Any]
-) -> Callable[..., Any]:
+    template: Callable[..., R],
+    name: str,
+    how: Callable[..., Callable[..., R]] = compiled,
+    **parts: Callable[..., object],
+) -> Callable[..., R]:
     """A compiled copy of `template` in which the global names `parts` stand for the given compiled functions.
 
     Passing functions as arguments would compile as well, but such code is never found in the cache again.
@@ -171,5 +183,4 @@ def specialise(
     body.__qualname__ = body.__name__
     body.__module__ = template.__module__
     modules = tuple(module for part in parts.values() for module in _made_from(part))
-    result: Callable[..., Any] = how(body, parts=modules)
-    return result
+    return how(body, parts=modules)

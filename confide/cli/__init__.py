@@ -118,7 +118,7 @@ INSTALL = "pip install 'confide[full]', or 'confide[service]' to run a service."
 
 def with_example(name: str, command: click.Command) -> click.Command:
     """The command with its example below its options; a group has them at its commands."""
-    for word, below in getattr(command, "commands", {}).items():
+    for word, below in vars(command).get("commands", {}).items():
         with_example(f"{name} {word}", below)
     if name in EXAMPLES:
         command.epilog = f"\b\nExample:\n  {EXAMPLES[name]}"

@@ -13,7 +13,7 @@ from . import options
 if TYPE_CHECKING:
     from ..data.trajectories import Dataset
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 DECLARED = (
     click.option("--states", type=options.Count(), help="How many states; left out where labels or edges say it."),

@@ -149,7 +149,7 @@ def _sizes(context: click.Context, fit_file: str | None, arguments: dict[str, An
         if columns and not columns.get("next_state"):  # whoever names columns names this one too, where there is one
             arguments["next_told"] = False
         arguments.pop("labels_source", None)
-        codes: dict[str, Any] = {}
+        codes: dict[str, int] = {}
         if arguments["states"] is None or arguments["actions"] is None:
             from ..data.trajectories.reading import codings
 

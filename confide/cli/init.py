@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 @click.option("--skip-rows", type=options.Count(), metavar="N", help="Lines above the header of a text table.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
-    data: tuple[str, ...], out: str, columns: str, table: str | None, draft_labels: bool, as_json: bool, **text: Any
+    data: tuple[str, ...],
+    out: str,
+    columns: str,
+    table: str | None,
+    draft_labels: bool,
+    as_json: bool,
+    **text: str | int | None,
 ) -> None:
     """Look at the names and types of DATA's columns, and write a commented file in place of forty flags (fit.toml).
 
@@ -146,7 +152,7 @@ def _is_flag_given(context: click.Context, name: str) -> bool:
     )
 
 
-def _merged(fit_file: dict[str, str], flag: Any) -> Any:
+def _merged(fit_file: Mapping[str, str], flag: Json) -> dict[str, str]:
     from ..data.trajectories.columns import parse
 
     return {**fit_file, **(parse(flag) if isinstance(flag, str) else {})}

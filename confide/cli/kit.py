@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ..errors import FormatError, InvalidInput
 from ..service.collector import schema as collector_schema
@@ -20,7 +20,7 @@ from ..service.contract.heads import SignedHead
 from ..service.http import databases
 from ..service.http.serving import exclusive_lock
 from ..service.intermediary import schema as intermediary_schema
-from ..service.intermediary.folder import RoleFolder, key_file
+from ..service.intermediary.folder import Keys, RoleFolder, key_file
 from ..service.intermediary.store import BatchStore
 from ..validation import Json
 
@@ -105,9 +105,9 @@ def _agree(folder: Folder, contract: Contract) -> bool:
         batches.close_connections()
 
 
-def _write_heads(folder: Folder, contract: Contract, database: str | None) -> dict[str, Json]:
+def _write_heads(folder: Folder, contract: Contract, database: str | None) -> dict[str, int]:
     """Write what was published last, as the databases of a folder know it; the rounds and closings."""
-    found: dict[str, Any] = {"round": 0, "closing": 0}
+    found = {"round": 0, "closing": 0}
     store = CollectorStore(database or folder.database, contract)
     if store.exists():
         number = store.published()
@@ -221,7 +221,7 @@ def _replace(copy: Folder, folder: Folder) -> str | None:
 
 
 @contextlib.contextmanager
-def _appearing(target: Path) -> Any:
+def _appearing(target: Path) -> Iterator[Path]:
     """A new folder, its owner's only, that is there under its name when the block ends, or not at all."""
     place = target.with_name(f".{target.name}.{os.getpid()}.new")
     os.makedirs(place, 0o700)
@@ -297,7 +297,7 @@ def rotate(folder: Folder, role: str | None) -> str:
     return token(folder, role)
 
 
-def _role_keys(folder: Folder, role: str) -> Any:
+def _role_keys(folder: Folder, role: str) -> Keys:
     place = RoleFolder(folder.path, role)
     about = place.contract().intermediary
     if about is None or not key_file(folder.path, role).exists():

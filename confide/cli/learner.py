@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..analysis.reporting.stated import Findings
     from ..privacy import Guarantee
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 OPTIONS = (
     click.option("--learner", help="apvi, vapvi, pevi or one of your own; by default apvi, or pevi with features."),

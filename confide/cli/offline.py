@@ -14,6 +14,7 @@ from .output import emit, plain_number, table, working
 
 if TYPE_CHECKING:
     from ..lab.simulation.offline import OfflineEvaluation, OfflineRun
+    from ..learning.planning.estimates import Estimate
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")
@@ -133,7 +134,7 @@ def _said(evaluation: OfflineEvaluation | None) -> str:
     return f"{10 * judged['alpha']:g} of 10: {gain} ({low} to {high}){'' if judged['sure'] else ', not sure'}{alarms}"
 
 
-def _interval(estimate: Any, sign: bool = False) -> str:
+def _interval(estimate: Estimate, sign: bool = False) -> str:
     value, low, high = (plain_number(number, sign, 4) for number in (estimate.value, estimate.low, estimate.high))
     return f"{value} ({low} to {high})"
 

@@ -11,7 +11,7 @@ import click
 from ..errors import InvalidInput
 from ..privacy.guarantee import CENTRAL, NONE, Guarantee
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Visits(click.ParamType[str | int]):

@@ -588,17 +588,17 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
     import sys
     import time
 
-    from ..lab.staging.demo import demonstrate
+    from ..lab.staging.demo import DemoRound, DemoSummary, demonstrate
     from ..privacy import Certificate
 
-    def show_round(row: dict[str, Json]) -> None:
+    def show_round(row: DemoRound) -> None:
         if not as_json:
             note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
     def show_address(url: str) -> None:
         note(f"confide: the dashboard: {url}/; a game to play: {url}/demo")
 
-    def show_end(summary: dict[str, Any]) -> None:
+    def show_end(summary: DemoSummary) -> None:
         if as_json:
             emit(summary)
             return

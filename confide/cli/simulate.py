@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -265,7 +265,7 @@ def _show(runs: list[Run]) -> None:
                 " of ".join(
                     plain_number(value, digits=4) for value in (float(run.final_value.mean()), run.optimal_value)
                 ),
-                run.schedule["kind"] + f" ({run.schedule['releases']:,} releases)",
+                f"{run.schedule['kind']} ({run.schedule['releases']:,} releases)",
                 run.engine,
                 plain_number(float(f"{run.episodes * run.seeds / run.seconds:.3g}")),
             ]
@@ -285,10 +285,10 @@ def _show(runs: list[Run]) -> None:
     grid.show_promises(runs)
 
 
-def _span(values: list[Any], noun: str = "") -> str:
+def _span(values: Sequence[str | int], noun: str = "") -> str:
     """Values as text: one of them, or the first and the last. noun: what numbers count."""
     from ..analysis.reporting.numbers import counted
 
     first = values[0] if isinstance(values[0], str) else f"{values[0]:,}"
-    last = counted(values[-1], noun) if noun else str(values[-1])
+    last = counted(int(values[-1]), noun) if noun else str(values[-1])
     return last if len(values) == 1 else f"{first} to {last}" if len(values) > 2 else f"{first} and {last}"

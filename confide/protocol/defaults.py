@@ -20,7 +20,7 @@ from ..privacy.schedule import WIDENING
 from ..validation import Json
 from .accepted import ANY, BROWSERS, DEVICES, rows, rows_in_pages
 from .design import AUTO, PAPER, TIGHT, Request
-from .kinds import CountQuestion, counts, moments
+from .kinds import CountQuestion, Question, counts, moments
 from .kinds.bandit import BanditQuestion
 from .kinds.counts import DROPPED, SINGLE_STEP
 from .trusts.joint import first_batch
@@ -97,13 +97,13 @@ def request_for(
     return Request(question, promise, when, calibration, mechanism, **chosen)
 
 
-def asked_for(question: Any, promise: Guarantee) -> Any:
+def asked_for(question: Question, promise: Guarantee) -> Question:
     """What people are asked where a learner asks for counts: of a single step, which nothing follows, no transition."""
     single = question.kind == counts.KIND and question.spec.horizon == 1
     able = promise.trust == JOINT or (promise.trust == LOCAL and promise.rho is None)
-    if not (single and able and promise.private):
+    if question.counted is None or not (single and able and promise.private):
         return question
-    told = question.having(parts=SINGLE_STEP, last=DROPPED, expected=None)
+    told = question.counted.having(parts=SINGLE_STEP, last=DROPPED, expected=None)
     return told if promise.trust == LOCAL else BanditQuestion(told)  # devices tell it as one category
 
 

@@ -105,18 +105,18 @@ class Request:
 
     def design(self, question: Question, act: Act[NoiseMechanism], **changes: Any) -> Design:
         """The design of this request that asks this question by this act."""
-        values: dict[str, Any] = {
-            "question": question,
-            "act": act,
-            "requested": self.promise,
-            "calibration": self.calibration,
-            "schedule": self.schedule,
-            "failure": self.failure,
-            "mixing": self.mixing,
-            "possible": self.possible,
-            "episodes": self.episodes,
-        }
-        return Design(**{**values, **changes})
+        made = Design(
+            question,
+            act,
+            self.promise,
+            self.calibration,
+            self.schedule,
+            self.failure,
+            self.mixing,
+            possible=self.possible,
+            episodes=self.episodes,
+        )
+        return replace(made, **changes) if changes else made
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,7 +482,7 @@ def _built(parts: list[Any]) -> Design:
     )
 
 
-def _mixing_parameters(mixing: Mixing) -> list[tuple[str, Any]]:
+def _mixing_parameters(mixing: Mixing) -> list[tuple[str, Json]]:
     """How people are mixed, by name. What was added to the first format is written where it says something."""
     return sorted((name, value) for name, value in asdict(mixing).items() if value or name != "widening")
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from ... import validation
 from ...errors import InvalidInput
+from ...learning.learners.catalogue import Option
 from ...learning.planning.pessimism import Constants
 from ...privacy import Guarantee
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT
@@ -27,6 +28,10 @@ OPTIONS = {
     name: ("constant", "failure", "features", "kappa", "pessimism", "remainder", "ridge", "split") for name in LINEAR
 }
 """What may be chosen of a linear learner; all else of it follows from the data's declaration."""
+
+
+FitChoice: TypeAlias = "Option | Path"
+"""What a choice of a fit, or an option of its learner, can be."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,11 @@ class FitChoices:
     budget: float | None = None
     out: Path | None = None
     replace: bool = False
-    fit_file: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    fit_file: Mapping[str, Json] | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, learner: str | OfflineLearner, privacy: Guarantee | None, **choices: Any) -> FitChoices:
+    def of(cls, learner: str | OfflineLearner, privacy: Guarantee | None, **choices: FitChoice) -> FitChoices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option of the learner's."""
         if privacy is None:
             raise InvalidInput(
@@ -75,17 +80,18 @@ class FitChoices:
         validation.choice("calibration", named.get("calibration", TIGHT), (PAPER, SOUND, TIGHT))
         if not named.get("judge", AUTO):
             named["judge"] = NONE
+        make: Callable[..., FitChoices] = cls  # what each choice may be is checked where a fit is completed
         if named.get("out") is not None:
-            named["out"] = Path(named["out"])
-        return cls(learner, privacy, **{**named, "scale": scale(named.get("scale"))}, options=choices)
+            named["out"] = Path(str(named["out"]))
+        return make(learner, privacy, **{**named, "scale": scale(named.get("scale"))}, options=choices)
 
     @property
-    def kept_options(self) -> dict[str, Any]:
+    def kept_options(self) -> dict[str, Option]:
         """The options that a fit writes down: features have a file of their own."""
         return {name: value for name, value in self.options.items() if name != "features"}
 
 
-def scale(value: Any) -> float | None:
+def scale(value: FitChoice) -> float | None:
     """The factor on a learner's pessimism: a finite number of at least 0, or None for its default."""
     if value is None:
         return None
@@ -93,7 +99,7 @@ def scale(value: Any) -> float | None:
     return validation.between("bonus scale", value, 0, LARGEST, way_out)
 
 
-def options(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
+def options(learner: str, settings: Mapping[str, Option]) -> Mapping[str, Option]:
     """The options of a named learner, checked: every number finite, in its range, and of its type."""
     known = OPTIONS.get(learner)
     for name, value in settings.items():
@@ -151,7 +157,7 @@ def _finite(name: str, value: Json) -> None:
 NEEDED = ("told_apart", "ridge", "constant", "remainder", "failure", "split")
 """Options that cannot be left empty."""
 
-CHECKS: dict[str, Callable[[str, Any], None]] = {
+CHECKS: dict[str, Callable[..., None]] = {
     "told_apart": _at_least_0,
     "ridge": _positive,
     "constant": _at_least_0,

@@ -6,14 +6,14 @@ import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
-from ...learning.learners.apvi import Apvi
+from ...learning.learners.apvi import Apvi, plan_of
 from ...learning.planning.ope import Evidence, worth
 from ...learning.planning.propensities import weighed_worth
 from ...mdp import CURRENT_PRACTICE, Policy
@@ -26,7 +26,7 @@ from ..results.folder import CONFIG
 from .alarms import CONFOUNDING, silenced
 from .findings import Units, first_states, in_people_units
 from .judging import as_policy, check_allowed, no_evidence
-from .learning import learn, make_learner
+from .learning import OfflineLearner, learn, make_learner
 from .plan import COUNTS, RETURNS, WEIGHED
 from .refit import recollection, releases_of
 
@@ -113,25 +113,28 @@ class Comparison:
         return f'{pages.NOTEBOOK}<div class="confide">{drawing.both(self._drawn)}</div>'
 
 
+Judged: TypeAlias = "Policy | ArrayLike | str | Path | None"
+"""A policy by its name, file or folder, or as a table; None is current practice."""
+
+
 def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:
     """The evidence that policies are judged by, and the learned policy (H, S, A+1), current practice as its first action."""
     knowledge, releases = fit.knowledge, releases_of(fit)
     initial = first_states(knowledge, releases)
-    learner: Any = Apvi(knowledge)
+    learner: OfflineLearner = Apvi(knowledge)
     if fit.config.get("learner") == learner.name:
         learner = make_learner(learner.name, knowledge, dict(fit.config.get("options") or {}))
-    learned: Any = learn(learner, fit.config.get("scale"), initial, releases)
-    asking = recollection(fit, releases)
-    if asking is not None:
-        learned = asking.taken(learned)
-    if getattr(learned, "evidence", None) is None:
-        learned = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
-    if learned.evidence is None:
+    plan, asking = plan_of(learn(learner, fit.config.get("scale"), initial, releases)), recollection(fit, releases)
+    if asking is not None and plan is not None:
+        plan = asking.taken(plan)
+    if plan is None or plan.evidence is None:
+        plan = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
+    if plan.evidence is None:
         raise no_evidence()
-    return learned.evidence, learned.extended
+    return plan.evidence, plan.extended
 
 
-def compare(fit: Fit, policies: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Comparison:
+def compare(fit: Fit, policies: Mapping[str, Judged] | None = None, confidence: float = 0.95) -> Comparison:
     """Judge policies from a fit's release, with intervals that hold together. By default current practice and what was learned.
 
     A policy is `practice`, `learned`, `uniform`, `always:ACTION`, a file (see `read_policy`), the folder of another fit of
@@ -200,7 +203,7 @@ def _each(confidence: float, tables: Iterable[NDArray[np.float64]], weighed: boo
     return 1 - (1 - confidence) / many
 
 
-def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
+def extended_of(policy: Judged, fit: Fit) -> NDArray[np.float64]:
     """A policy by its name, file, folder or table, as (H, S, A+1) over all states, current practice as its first action."""
     knowledge = fit.knowledge
     spec, states = knowledge.spec, knowledge.states
@@ -210,8 +213,8 @@ def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
         policy = _named(str(policy), fit)
     if policy is None:
         return table
-    now, probabilities = getattr(policy, "unchanged", None), getattr(policy, "probabilities", None)
-    choices = as_policy(policy, knowledge).probabilities if probabilities is None else probabilities
+    known = policy if isinstance(policy, Policy) else as_policy(policy, knowledge)
+    choices, now = known.probabilities, known.unchanged
     if choices.shape != (spec.horizon, states, spec.actions):
         raise validation.wrong_shape("policy", (spec.horizon, states, spec.actions), choices.shape)
     stays = np.zeros(choices.shape[:2], dtype=np.bool_) if now is None else now
@@ -221,7 +224,7 @@ def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
     return table
 
 
-def _named(word: str, fit: Fit) -> Any:
+def _named(word: str, fit: Fit) -> Policy | NDArray[np.generic] | None:
     """The policy that a name stands for; None is current practice."""
     knowledge = fit.knowledge
     if word == PRACTICE:

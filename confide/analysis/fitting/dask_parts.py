@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,7 +133,8 @@ def answered(
     held: HeldPart, features: BlockFeatures, second: NDArray[np.bool_] | None, what: str, arguments: tuple[Any, ...]
 ) -> tuple[Any, bytes]:
     """A part's answer to one question, and by which digest the part is known."""
-    return getattr(LoggedPoints(features, held.partial.steps, second), what)(*arguments), held.digest
+    ask = methodcaller(what, *arguments)
+    return ask(LoggedPoints(features, held.partial.steps, second)), held.digest
 
 
 def _summary(held: HeldPart) -> tuple[int, Partial]:

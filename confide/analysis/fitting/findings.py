@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...learning.learners.apvi import OfflinePlan, plan_of
 from ...learning.planning.consistency import settle
 from ...learning.planning.estimates import Estimate, enough_people
 from ...learning.planning.logged import noise_deviation
@@ -100,11 +101,11 @@ def in_people_units(units: Sequence[float], horizon: int) -> UnitConverter:
 class Asker(Protocol):
     """Asks people who chose nothing about a learned policy."""
 
-    def taken(self, plan: Any) -> Any:
+    def taken(self, plan: OfflinePlan) -> OfflinePlan:
         """The plan itself, or another that they are surer of."""
         ...
 
-    def __call__(self, plan: Any, findings: Findings, in_units: UnitConverter) -> Findings:
+    def __call__(self, plan: OfflinePlan, findings: Findings, in_units: UnitConverter) -> Findings:
         """What they say of it, which is added to the findings."""
         ...
 
@@ -152,25 +153,25 @@ def findings(
     learner, scale, knowledge, units, logged, unconfounded = task
     lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
     summary: Findings = {"users": release.users, "value": None, "lower": lower}
-    evidence: Any = getattr(learned, "evidence", None)
-    if evidence is None:
+    plan = plan_of(learned)
+    if plan is None or plan.evidence is None:
         return summary
-    in_units = in_people_units(units, knowledge.spec.horizon)
-    chosen = getattr(learned, "extended", learned.policy)
-    judged: Findings = {**summary, **judgement(evidence, learned, in_units), **resting_on(release, evidence, chosen)}
+    in_units, evidence = in_people_units(units, knowledge.spec.horizon), plan.evidence
+    judged: Findings = {**summary, **judgement(evidence, plan, in_units)}
+    judged |= resting_on(release, evidence, plan.extended)
     if asking is not None:
-        judged |= asking(learned, judged, in_units)
+        judged |= asking(plan, judged, in_units)
     judged |= one_step(judged, knowledge.spec.horizon, logged, unconfounded)
     if on_judged is not None:
         on_judged(judged)
-    changed = differences(evidence, chosen, release, in_units)
+    changed = differences(evidence, plan.extended, release, in_units)
     usual = judged["practice"]
     practice = 0.0 if usual is None else usual["value"]
     return {
         **judged,
         "differences": [change.as_json() for change in changed],
         "needed": _needed(knowledge, release),
-        **prospects(learner, release, learned, scale, partial(Units(*units).gained, practice)),
+        **prospects(learner, release, plan, scale, partial(Units(*units).gained, practice)),
     }
 
 
@@ -179,10 +180,10 @@ def _needed(knowledge: Knowledge, release: CountRelease) -> float:
     return people_needed(knowledge, noise, None if release.visited is None else math.sqrt(release.visited.variance))
 
 
-def judgement(evidence: Evidence, learned: Learned, in_units: UnitConverter) -> Findings:
+def judgement(evidence: Evidence, plan: OfflinePlan, in_units: UnitConverter) -> Findings:
     """The estimates of a policy, of its table alone, and of current practice, with their differences."""
-    more = getattr(learned, "more", None) or difference(evidence, getattr(learned, "extended", learned.policy))
-    value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
+    more = plan.more or difference(evidence, plan.extended)
+    value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(plan.policy)
     stated = in_units(value)
     return {
         "value": stated["value"],

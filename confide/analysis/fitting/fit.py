@@ -18,7 +18,8 @@ from ...data.statistics.problems import Problem
 from ...data.trajectories.dataset import GROUP, Dataset
 from ...data.trajectories.vectors import Vectors
 from ...errors import ConfideError, InvalidInput
-from ...learning.learners.apvi import Apvi
+from ...learning.learners.apvi import Apvi, apvi_of
+from ...learning.learners.catalogue import Option
 from ...learning.learners.vapvi import Vapvi
 from ...mdp import PER_STEP
 from ...mdp.adoption import Episodes
@@ -29,12 +30,13 @@ from ...protocol.design import AUTO, TIGHT
 from ...protocol.papers import pools
 from ...protocol.trusts.budgets import ALL, visits_for
 from ...protocol.trusts.central import GAUSSIAN, require_central
+from ...validation import Json
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
 from .adopting import JUDGED, Inquiry, JudgePlan
 from .budget import Account, Receipt, account_of
-from .choices import LINEAR, FitChoices
+from .choices import LINEAR, FitChoice, FitChoices
 from .engines import Engine, Progress, count
 from .findings import FindingsCallback, LearningTask, Units
 from .forecast import people_needed
@@ -47,7 +49,7 @@ CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
 
 
-Auditor = Callable[[Any, JudgePlan | None], dict[str, Any]]
+Auditor = Callable[[CountPlan | LinearPlan, JudgePlan | None], dict[str, Json]]
 """Attacks a plan, and that of those who judge if any do, and returns what it found."""
 
 StageCallback = Callable[[str], object]
@@ -95,7 +97,7 @@ class Order:
     plan: CountPlan | LinearPlan
     learner: OfflineLearner
     account: Account
-    audited: dict[str, Any] | None = None
+    audited: dict[str, Json] | None = None
     judge: JudgePlan | None = None
 
     @property
@@ -260,7 +262,7 @@ class Order:
             {**data.describe(), **chosen, **plan.described, **({} if fit_file is None else {"fit_file": fit_file})},
             data.states.names,
             data.actions.names,
-            getattr(self.learner, "features", None) if data.vectors is None else None,
+            self.plan.features,
         )
 
     def _certificate(self, drawn_by: str) -> Certificate:
@@ -272,7 +274,7 @@ class Order:
 
 
 def prepare(
-    data: Dataset, learner: str | OfflineLearner = AUTO, privacy: Guarantee | None = None, **choices: Any
+    data: Dataset, learner: str | OfflineLearner = AUTO, privacy: Guarantee | None = None, **choices: FitChoice
 ) -> Order:
     """A fit with every choice made, and all checked that can be before a row is read. Arguments are those of `fit`."""
     return complete(data, FitChoices.of(learner, privacy, **choices))
@@ -286,9 +288,10 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     return Order(data, choices, plan, learner, account, judge=judge_plan(data, choices, plan, learner))
 
 
-def can_judge(data: Dataset, choices: FitChoices, learner: Any) -> bool:
+def can_judge(data: Dataset, choices: FitChoices, learner: OfflineLearner) -> bool:
     """Whether people can judge what a fit learns: policies of apvi from tight counts of people who come once."""
-    judgeable = bool(getattr(learner, "judgeable", False))
+    ours = apvi_of(learner)
+    judgeable = ours is not None and ours.judgeable
     return judgeable and choices.calibration == TIGHT and data.users.mode != GROUP
 
 
@@ -343,7 +346,7 @@ def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner
     if isinstance(made, Vapvi):
         linear_plan = planned_sums(data, choices, made)
         return linear_plan.data, made, linear_plan
-    if not callable(getattr(made, "plan", None)):
+    if not callable(vars(type(made)).get("plan")):
         raise InvalidInput(
             "learner-not-offline", f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi."
         )
@@ -392,7 +395,8 @@ def planned_counts(data: Dataset, choices: FitChoices, learner: OfflineLearner, 
                 "centre-without-privacy", "Without privacy no reward needs a centre. Leave --reward-centre out."
             )
         return CountPlan.unprotected(data, promise, visits, schedule)
-    visits = visits_for(visits, getattr(learner, "reads_budgeted", False))
+    ours = apvi_of(learner)
+    visits = visits_for(visits, ours is not None and ours.reads_budgeted)
     judged = choices.judge != NONE and can_judge(data, choices, learner)
     return CountPlan.of(data, promise, mechanism, failure, visits, choices.reward_centre, judged)
 
@@ -409,7 +413,7 @@ def fit(
     stage: StageCallback | None = None,
     on_judged: FindingsCallback | None = None,
     audit: Auditor | None = None,
-    **choices: Any,
+    **choices: FitChoice,
 ) -> Fit:
     """Learn a policy from logged trajectories, with a guarantee for each user in them.
 
@@ -442,13 +446,13 @@ def check(
     engine: Engine | None = None,
     progress: Progress | None = None,
     on_counted: CountsCallback | None = None,
-    **choices: Any,
+    **choices: FitChoice,
 ) -> Check:
     """What `fit` would do with the same arguments, and all that is wrong with the data. Spends and writes nothing."""
     return prepare(data, learner, privacy, **choices).check(engine or Engine(), Callbacks(progress, on_counted))
 
 
-def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[str, Any]) -> dict[str, Any]:
+def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[str, Option]) -> dict[str, Option]:
     """Options with the features of state columns; only linear learners can use them."""
     if learner not in LINEAR:
         name = learner if isinstance(learner, str) else learner.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...learning import learners
-from ...learning.learners.apvi import Apvi
+from ...learning.learners.apvi import apvi_of, plan_of
+from ...learning.learners.catalogue import Option
 from ...mdp import Policy
 from ...mdp.critic import VectorPolicy
 from ...mdp.knowledge import Knowledge
@@ -38,7 +40,10 @@ class Learned(Protocol):
 class OfflineLearner(Protocol):
     """A learner that needs one release of counts. It is built with `knowledge` and options of its own."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name by which commands know it."""
+        ...
 
     def plan(
         self, release: CountRelease, scale: float | None = None, initial: NDArray[np.float64] | None = None
@@ -56,7 +61,7 @@ class LearningResult(NamedTuple):
 
 
 def make_learner(
-    learner: str | OfflineLearner, knowledge: Knowledge, options: dict[str, Any], calibration: str = TIGHT
+    learner: str | OfflineLearner, knowledge: Knowledge, options: Mapping[str, Option], calibration: str = TIGHT
 ) -> OfflineLearner:
     """The learner of that name, built with what is public; `paper` and `sound` learn as its paper does."""
     if not isinstance(learner, str):
@@ -65,7 +70,8 @@ def make_learner(
                 "options-of-made-learner",
                 f"A learner that is made already takes no options. Got {', '.join(options)}. Leave them out, or name it.",
             )
-        if isinstance(learner, Apvi) and learner.tight != (calibration == TIGHT):
+        ours = apvi_of(learner)
+        if ours is not None and ours.tight != (calibration == TIGHT):
             raise InvalidInput(
                 "learner-of-other-calibration",
                 f"This learner was built for another calibration than the fit's {calibration}. Build it for that, or name it.",
@@ -103,9 +109,9 @@ def learn(
     learner: OfflineLearner, scale: float | None, initial: NDArray[np.float64] | None, releases: dict[str, Any]
 ) -> Learned:
     """The result of the learner on the releases: chosen by one part of them and judged by another, if it can do that."""
-    counts = together_read(releases)[COUNTS]
-    if isinstance(learner, Apvi) and learner.tight:
-        return learner.judged(counts, scale, initial, releases.get(RETURNS))
+    counts, ours = together_read(releases)[COUNTS], apvi_of(learner)
+    if ours is not None and ours.tight:
+        return ours.judged(counts, scale, initial, releases.get(RETURNS))
     return learner.plan(counts, scale, initial)
 
 
@@ -120,8 +126,9 @@ def learning_result(
     knowledge = task.knowledge
     initial = first_states(knowledge, releases)
     learned = learn(task.learner, task.scale, initial, releases)
-    if asking is not None:
-        learned = asking.taken(learned)
+    made = plan_of(learned)
+    if asking is not None and made is not None:
+        learned = asking.taken(made)
     summary = findings(task, together_read(releases)[COUNTS], learned, initial, on_judged, asking)
     by_itself = summary.get("alone")
     withheld = by_itself is not None and by_itself["vacuous"] and not alone
@@ -135,8 +142,8 @@ def as_run(learned: Learned, states: int, withheld: bool) -> Policy:
     withheld: where people follow current practice the table is left empty, because what it would be worth without them, run by a
     machine that plays estimated shares of their actions, is not known.
     """
-    table, stays = learned.policy[:, :states], getattr(learned, "kept", None)
-    if stays is None or not stays.any():
+    table, plan = learned.policy[:, :states], plan_of(learned)
+    if plan is None or not plan.kept.any():
         return Policy(table)
-    now = np.asarray(stays[:, :states])
+    now = plan.kept[:, :states]
     return Policy(np.where(now[..., None] & withheld, 0.0, table), now)

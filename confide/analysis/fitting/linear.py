@@ -108,6 +108,11 @@ class LinearPlan:
         return False
 
     @property
+    def features(self) -> LinearFeatures | None:
+        """The table of features; None where states are vectors."""
+        return self.learner.features if isinstance(self.learner.features, LinearFeatures) else None
+
+    @property
     def split(self) -> bool:
         """Whether two halves of the people are asked apart."""
         return self.learner.split
@@ -182,7 +187,7 @@ class LinearPlan:
 
     def logged(self, counted: DatasetCounts) -> Logged:
         """Sensitive: everybody's steps, as questions are answered from them."""
-        features = self.learner.features
+        features, table = self.learner.features, self.features
         if isinstance(features, BlockFeatures):
             if counted.stored is None:
                 raise InvalidInput(
@@ -190,7 +195,7 @@ class LinearPlan:
                     "These people's steps were not kept, so no further statistics can be computed. Count them again.",
                 )
             return counted.stored.logged(features, self.split)
-        if not isinstance(features, LinearFeatures):
+        if table is None:
             raise InvalidInput(
                 "features-unknown", "Features must be a table, or those of state columns. These are neither."
             )
@@ -198,7 +203,7 @@ class LinearPlan:
         moves, paid = (np.array(tables) for tables in zip(*map(self._tables, groups), strict=True))
         second = counted.users // 2 if self.split else 0
         people = (counted.users - second, second) if self.split else (counted.users,)
-        return LoggedSteps(features, moves, paid, people)
+        return LoggedSteps(table, moves, paid, people)
 
     def _tables(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """moves (H, S, A, T) and rewards (H, S, A), in multiples of 2^-TARGET_BITS, over the declared states."""

@@ -240,6 +240,11 @@ class CountPlan:
         return True
 
     @property
+    def features(self) -> None:
+        """None: counts need no features."""
+        return None
+
+    @property
     def split(self) -> bool:
         """False: everybody is counted together."""
         return False

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...learning.learners.apvi import Apvi, Judge, OfflinePlan
+from ...learning.learners.apvi import Apvi, Judge, OfflinePlan, apvi_of
 from ...learning.planning.dispersed import best_value, dispersed
 from ...learning.planning.estimates import quantile
 from ...learning.planning.ope import extended, foreseen, policy_values, replica, worth
@@ -154,7 +154,7 @@ def _crossing(seen: list[Found]) -> Found:
 
 
 def prospects(
-    learner: object, release: CountRelease, plan: object, scale: float | None, in_units: Callable[[float], float]
+    learner: object, release: CountRelease, plan: OfflinePlan, scale: float | None, in_units: Callable[[float], float]
 ) -> Findings:
     """`coverage` and `power`, plain numbers; empty for learners without a model of the log. in_units: converts a gain into people's
     units, cut to what can be gained over current practice.
@@ -162,10 +162,10 @@ def prospects(
     power: the `gain` that would have been found with this `chance`; null if not even the `largest` possible one. promises: the same
     under other promises (`promise` null is no privacy).
     """
-    if not isinstance(learner, Apvi) or not isinstance(plan, OfflinePlan) or plan.evidence is None:
+    ours = apvi_of(learner)
+    if ours is None or plan.evidence is None:
         return {}
-    learner = replace(learner, walkers=REHEARSED)
-    rehearsal = Rehearsal(learner, release, plan, plan.evidence.practice, scale)
+    rehearsal = Rehearsal(replace(ours, walkers=REHEARSED), release, plan, plan.evidence.practice, scale)
     largest, found = in_units(math.inf), dict[float, float | None]()
 
     def stated(ratio: float) -> float | None:

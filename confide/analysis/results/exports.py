@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import CURRENT_PRACTICE
+from ...validation import Json
 
 if TYPE_CHECKING:
     from .fit import Fit
@@ -28,7 +29,7 @@ def as_json(fit: Fit) -> str:
     """JSON: labels, the action at each step and state, and the promise."""
     best = chosen(fit)
     names = (*fit.actions, CURRENT_PRACTICE)
-    steps: Any = "every" if len(best) == 1 and fit.table().probabilities.shape[0] > 1 else list(range(len(best)))
+    steps: Json = "every" if len(best) == 1 and fit.table().probabilities.shape[0] > 1 else list(range(len(best)))
     body = {
         "schema": "confide.policy/1",
         "states": list(fit.states),
@@ -94,7 +95,7 @@ def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[np.generic]:
 
 def _points(fit: Fit, inputs: Any) -> NDArray[np.float64]:
     """(n, d) the vectors of states in the inputs."""
-    if _tabular(inputs):
+    if _columns(inputs) is not None:
         columns = [np.asarray(_column(inputs, name), dtype=np.float64) for name in fit.config["vectors"]["columns"]]
         return np.column_stack(columns)
     return np.atleast_2d(np.asarray(inputs, dtype=np.float64))
@@ -111,7 +112,7 @@ def states_of(fit: Fit, inputs: Any) -> NDArray[np.int64]:
             )
         return numbers
     name = (fit.config["columns"].get("state") or ["state"])[0]
-    values = np.asarray(_column(inputs, name) if _tabular(inputs) else inputs)
+    values = np.asarray(_column(inputs, name) if _columns(inputs) is not None else inputs)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -128,8 +129,12 @@ def states_of(fit: Fit, inputs: Any) -> NDArray[np.int64]:
     return validation.indices("states", values, len(fit.states))
 
 
-def _tabular(inputs: Any) -> bool:
-    return isinstance(inputs, Mapping) or hasattr(inputs, "columns") or hasattr(inputs, "column_names")
+def _columns(inputs: Any) -> list[str] | None:
+    """The names of a table's columns; None for what is no table."""
+    if isinstance(inputs, Mapping):
+        return list(inputs)
+    names = getattr(inputs, "column_names", getattr(inputs, "columns", None))
+    return None if names is None else list(names)
 
 
 def _column(inputs: Any, name: str) -> Any:
@@ -143,11 +148,7 @@ def _column(inputs: Any, name: str) -> Any:
 
 def _steps(fit: Fit, inputs: Any) -> Any:
     name = fit.config["columns"].get("step")
-    if name is None or not _tabular(inputs):
-        return None
-    names: Sequence[str] = (
-        list(inputs) if isinstance(inputs, Mapping) else list(getattr(inputs, "column_names", inputs.columns))
-    )
+    names = _columns(inputs) or []
     return np.asarray(inputs[name]) - int(fit.config.get("steps_from", 0)) if name in names else None
 
 

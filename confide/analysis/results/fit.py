@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import os
 import secrets
+import sys
 import warnings
 from dataclasses import dataclass
 from dataclasses import replace as replaced
@@ -361,7 +362,7 @@ def reserve(folder: str | Path, size: int) -> None:
     place = parent / f".{path.name}.{secrets.token_hex(8)}.partial"
     try:
         with open(place, "wb") as file:
-            if hasattr(os, "posix_fallocate"):
+            if sys.platform == "linux":
                 os.posix_fallocate(file.fileno(), 0, size)
     except OSError as error:
         reason = error.strerror or type(error).__name__

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
@@ -34,6 +34,10 @@ MEASURES = (REGRET, RETURN)
 _APART = ("checkpoints", "regret", "final_value", "certificate", "policy")
 
 
+if TYPE_CHECKING:
+    import pyarrow
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """One learner in one environment under one guarantee, for several seeds.
@@ -49,7 +53,7 @@ class Run:
     trust: str
     episodes: int
     seeds: int
-    schedule: dict[str, Any]
+    schedule: dict[str, Json]
     engine: str
     checkpoints: NDArray[np.int64]  # (C,)
     regret: NDArray[np.float64]  # (seeds, C)
@@ -146,7 +150,7 @@ class Run:
             self.measure: self.regret.ravel(),
         }
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """The columns of `to_dict` as an Arrow table."""
         import pyarrow
 
@@ -174,7 +178,7 @@ class Run:
         from pyarrow import parquet
 
         target = self.check_folder(folder, replace=replace)
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
+        plain = {name: value for name, value in vars(self).items() if name not in _APART}
         plain |= {"optimal_value": _or_null(self.optimal_value), "random_value": _or_null(self.random_value)}
         config = {**plain, "final_value": self.final_value.tolist()}
         with complete_folder(target) as draft:

@@ -9,7 +9,6 @@ same variance stands for them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,9 @@ from .dataset import grid_of
 Array = NDArray[np.float64]
 
 
-def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *, batch: int = 0) -> list[Any]:
+def drawn(
+    design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, *, batch: int = 0
+) -> list[Sum | Total]:
     """The sums for `take_sum` of an aggregate. totals: (rows, width) exact sums of answers; people: (rows,) how many gave them.
 
     rng: a numpy generator, which is seeded, as only simulated people's noise may be. batch: theirs, where shufflers mix.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from ... import validation
 from ...errors import InvalidInput
@@ -15,8 +15,20 @@ from .labels import Cut, Labelled, read_book, read_edges
 from .order import RowOrder
 from .text_forms import TextForm
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
 NARROWEST = 1e-150
 """Of a reward range, so that no float overflows that is divided by its width, or multiplied, or squared."""
+
+
+LabelsDeclared: TypeAlias = "str | Path | Mapping[str, Sequence[object]] | None"
+EdgesDeclared: TypeAlias = "str | Path | Mapping[str, Mapping[str, Sequence[float]]] | None"
+Declared: TypeAlias = (
+    "str | Path | float | Sequence[str] | tuple[float, float] | Mapping[str, object] | ArrayLike | None"
+)
+"""What a declaration can be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,23 +48,23 @@ class Declaration:
     """Columns by role, `state=ward,action=drug`, as far as their names do not say it."""
     table: str | None = None
     """The table, or query, of a database file."""
-    text: Mapping[str, Any] | None = None
+    text: Mapping[str, str | int] | None = None
     """How text tables are written, where that cannot be seen: delimiter, encoding, decimal, header, skip_rows, time_format."""
 
-    labels: str | Path | Mapping[str, Sequence[object]] | None = None
+    labels: LabelsDeclared = None
     """The public labels of states and actions, or a file of them."""
     labels_source: str | None = None
     """`data` if the labels were taken from the data, which the certificate then says."""
-    edges: str | Path | Mapping[str, Mapping[str, Sequence[float]]] | None = None
+    edges: EdgesDeclared = None
     """Public bin edges for columns of numbers, or a file of them."""
 
-    support: Any = None
+    support: ArrayLike | None = None
     """(S, A, S) public table: which transitions can happen at all."""
-    allowed: Any = None
+    allowed: ArrayLike | None = None
     """(S, A) public table: which actions may be taken."""
-    rewards: Any = None
+    rewards: ArrayLike | None = None
     """(S, A) public table of mean rewards in people's units, where they are known."""
-    initial: Any = None
+    initial: ArrayLike | None = None
     """(S,) public law of the first state, where it is known."""
 
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -102,7 +114,7 @@ class Declaration:
     """A public number below which none of them lies."""
 
     @classmethod
-    def of(cls, declared: Mapping[str, Any]) -> Declaration:
+    def of(cls, declared: Mapping[str, Declared]) -> Declaration:
         """The declaration that keywords make; an unknown one is answered with the nearest."""
         for name in declared:
             validation.choice("declaration", name, (each.name for each in fields(cls)))
@@ -110,10 +122,11 @@ class Declaration:
             raise InvalidInput(
                 "horizon-undeclared", "The horizon must be declared: the most steps of an episode. It is missing."
             )
-        return cls(**declared)
+        make: Callable[..., Declaration] = cls  # what each may be is checked where it is used
+        return make(**declared)
 
     @property
-    def tables(self) -> dict[str, Any]:
+    def tables(self) -> dict[str, ArrayLike | None]:
         """The public tables by name, None where there is none."""
         return {"support": self.support, "allowed": self.allowed, "rewards": self.rewards, "initial": self.initial}
 
@@ -135,7 +148,8 @@ class Declaration:
     @property
     def form(self) -> TextForm:
         """How text tables are written, as far as it is declared."""
-        return TextForm.declared(**(self.text or {}))
+        make: Callable[..., TextForm] = TextForm.declared  # which checks each word
+        return make(**(self.text or {}))
 
     @property
     def roles(self) -> dict[str, str]:
@@ -177,10 +191,12 @@ class RewardUnits:
             )
         return (first - low * horizon) / (high - low), (last - low * horizon) / (high - low)
 
-    def scaled(self, rewards: Any) -> Any:
+    def scaled(self, rewards: ArrayLike) -> NDArray[np.float64]:
         """Public rewards in people's units, as numbers in [0, 1]."""
+        import numpy as np
+
         low, high = self.range
-        return (validation.array("rewards", rewards, _free(rewards)) - low) / (high - low)
+        return np.asarray((validation.array("rewards", rewards, (None,) * np.ndim(rewards)) - low) / (high - low))
 
 
 def _range(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
@@ -193,13 +209,7 @@ def _range(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _free(value: Any) -> tuple[None, ...]:
-    import numpy as np
-
-    return (None,) * np.ndim(value)
-
-
-def label_book(labels: Any) -> dict[str, Labelled]:
+def label_book(labels: LabelsDeclared) -> dict[str, Labelled]:
     """The labels of states and actions, by kind, as far as there are any: given, or in a file."""
     if labels is None:
         return {}
@@ -208,7 +218,7 @@ def label_book(labels: Any) -> dict[str, Labelled]:
     return read_book(labels)
 
 
-def bin_edges(edges: Any) -> dict[str, Cut]:
+def bin_edges(edges: EdgesDeclared) -> dict[str, Cut]:
     """The bin edges of states and actions, by kind, as far as there are any: given, or in a file."""
     if edges is None:
         return {}

@@ -81,7 +81,7 @@ class _MinariGroup:
         self.id = number
         self.actions, self.rewards = group["actions"][()], group["rewards"][()]
         observations = group["observations"]
-        if not hasattr(observations, "shape"):
+        if isinstance(observations, Mapping):
             raise InvalidInput(
                 "observations-dictionaries",
                 "Observations that are dictionaries have no one number. Turn them into a table first.",
@@ -108,7 +108,7 @@ def hdf5_part(path: Path) -> DataPart:
         names = list(file)
         if names and all(name.startswith("episode_") for name in names):
             return MinariPart(str(path), _Stored(str(path)))
-        arrays = {name: file[name][()] for name in names if role_of(name) and hasattr(file[name], "shape")}
+        arrays = {name: file[name][()] for name in names if role_of(name) and not isinstance(file[name], Mapping)}
     if not arrays:
         raise FormatError(
             "hdf5-content", f"{path} must hold episodes as Minari writes them, or columns by name. It holds neither."

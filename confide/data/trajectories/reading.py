@@ -15,7 +15,7 @@ from ...mdp.memory import check_memory
 from ...validation import Json
 from .columns import DeclaredColumns
 from .dataset import ALL, GROUP, Dataset, SamplingWeights, Users, first_step
-from .declaration import Declaration, RewardUnits, bin_edges, label_book
+from .declaration import Declaration, Declared, EdgesDeclared, LabelsDeclared, RewardUnits, bin_edges, label_book
 from .groups import PublicGroups
 from .kinds import columns_of, order_kept, text_columns
 from .labels import BY_CATEGORY, BY_END, MISSING_WAYS, Coding, Cut, Labelled, Numbered, coding
@@ -26,7 +26,7 @@ from .unpacking import unpacked
 from .vectors import Vectors
 
 
-def read(*sources: DataSource, **declared: Any) -> Dataset:
+def read(*sources: DataSource, **declared: Declared) -> Dataset:
     """Open logged trajectories and declare what is public about them. Only names, types and one step are looked at.
 
     Keywords are the fields of `Declaration`, each of which is explained there: `horizon`, `states` and `actions` first of all; then
@@ -221,7 +221,7 @@ def _only_vectors(options: Mapping[str, Json]) -> None:
         )
 
 
-def codings(labels: Json, edges: Json) -> dict[str, int]:
+def codings(labels: LabelsDeclared, edges: EdgesDeclared) -> dict[str, int]:
     """How many states and actions a label book and bin edges speak of, as far as they do."""
     books, cuts = label_book(labels), bin_edges(edges)
     return {kind: code.size for kind, code in books.items()} | {kind: code.size for kind, code in cuts.items()}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import FormatError
 from .sources import readable
@@ -16,6 +16,7 @@ from .text_forms import COMMA, DELIMITERS, GROUPED, POINT, TextForm, looked_at, 
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import csv
 
 BLOCK = 1 << 22
 """How many bytes are looked at together for quotation marks."""
@@ -61,7 +62,7 @@ class CsvPart:
         with self._readable():
             return self._scanned().first.schema
 
-    def beginning(self, columns: Sequence[str]) -> Iterator[Any]:
+    def beginning(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The first row, with columns as they look."""
         with self._readable():
             yield self._scanned().first.select(list(columns))
@@ -94,7 +95,13 @@ class CsvPart:
                 _refuse_open_quotes(self.name, self.form, _quotation_marks(self.name))
             raise self._refusal(str(error.__cause__)) or error from error.__cause__
 
-    def _open(self, source: Any, wanted: tuple[list[str], dict[str, Any]] | None, threads: bool, quoted: bool) -> Any:
+    def _open(
+        self,
+        source: str | pa.NativeFile,
+        wanted: tuple[list[str], dict[str, pa.DataType]] | None,
+        threads: bool,
+        quoted: bool,
+    ) -> csv.CSVStreamingReader:
         from pyarrow import csv
 
         form = self.form
@@ -106,14 +113,12 @@ class CsvPart:
             skip_rows=form.skip + (0 if form.header else 1),
         )
         parse = csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=quoted)
-        convert: dict[str, Any] = {"strings_can_be_null": True, "decimal_point": form.decimal, **YES_NO}
+        convert = csv.ConvertOptions(strings_can_be_null=True, decimal_point=form.decimal, **YES_NO)
         if form.time_format is not None:
-            convert["timestamp_parsers"] = [form.time_format]
+            convert.timestamp_parsers = [form.time_format]
         if wanted is not None:
-            convert |= {"include_columns": wanted[0], "column_types": wanted[1]}
-        return csv.open_csv(
-            source, read_options=read, parse_options=parse, convert_options=csv.ConvertOptions(**convert)
-        )
+            convert.include_columns, convert.column_types = wanted
+        return csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
 
     def _quoted(self) -> bool:
         """Whether there may be quotation marks. An odd one would swallow whatever follows it, and is refused."""
@@ -157,7 +162,7 @@ class TextScan(NamedTuple):
     """What one reading of a file shows of all of it: its number of quotation marks, and its first row, typed as its first block."""
 
     quotes: int
-    first: Any
+    first: pa.RecordBatch
 
     def __repr__(self) -> str:
         return "TextScan()"
@@ -183,13 +188,13 @@ def _scan(part: CsvPart, identity: tuple[int, ...]) -> TextScan:
         return TextScan(quotes, next((batch.slice(0, 1) for batch in reader if batch.num_rows), _nothing(reader)))
 
 
-def _nothing(reader: Any) -> Any:
+def _nothing(reader: csv.CSVStreamingReader) -> pa.RecordBatch:
     import pyarrow as pa
 
     return pa.RecordBatch.from_pylist([], schema=reader.schema)
 
 
-def _marks_in(file: Any) -> int:
+def _marks_in(file: pa.NativeFile) -> int:
     return sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
 
 

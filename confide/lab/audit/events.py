@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -270,7 +269,9 @@ def _expected_bounds(p: ArrayLike, q: ArrayLike, trials: int, failure: float, de
     return np.log(np.maximum(least - delta, 1e-300) / most)
 
 
-def _hedged(share: ArrayLike, side: int, trials: Any, failure: float) -> Array:
+def _hedged(
+    share: ArrayLike, side: int, trials: float | NDArray[np.int64] | NDArray[np.float64], failure: float
+) -> Array:
     """Wilson's bound on a probability, from below (side -1) or above (1): close to the exact one, and quick."""
     from scipy.special import ndtri
 

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import validation
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.linear import LinearPlan
 from ...analysis.fitting.linear_learning import WORTH
 from ...analysis.fitting.plan import CAME, COUNTS, LOST, PREVIOUS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
-from ...data.statistics.counting import Judging
+from ...data.statistics.counting import DatasetCounts, Judging
 from ...data.trajectories import Dataset, Trajectory, read
+from ...data.trajectories.declaration import Declared
 from ...learning.learners.vapvi import pevi, vapvi
 from ...mdp import Spec
 from ...mechanisms.noise import NoiseSource, Shape
@@ -50,9 +52,11 @@ FEATURES = np.array([[[0.6, 0.8], [0.6, -0.8]], [[0.6, 0.0], [0.6, 0.5]]])
 UNCENTRED = np.array([[[0.6, 0.8], [0.8, -0.6]], [[0.5, 0.0], [0.0, 0.5]]])
 
 
-def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
+def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[str | float]]:
     """The columns of a log of people with so many episodes each."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("user", "episode", "step", "state", "action", "reward")}
+    columns: dict[str, list[str | float]] = {
+        name: [] for name in ("user", "episode", "step", "state", "action", "reward")
+    }
     columns |= {"next_state": []}
     for user, episodes in enumerate(people):
         for number, episode in enumerate(episodes):
@@ -66,38 +70,37 @@ def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
     return columns
 
 
-def log_of(
-    spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", next_told: bool = True, **declared: Any
-) -> Dataset:
+def log_of(spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", **declared: Declared) -> Dataset:
     """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step. A logged
     propensity is the least that may be: nobody weighs more.
     """
     import pyarrow as pa
 
+    next_told = declared.pop("next_told", True)
     columns = {name: values for name, values in rows(people).items() if next_told or name != "next_state"}
     if declared.get("propensity") is not None:
-        columns[declared["propensity"]] = [declared["propensity_floor"]] * len(columns["user"])
-    sizes: dict[str, Any] = {
-        "states": spec.states,
-        "actions": spec.actions,
-        "horizon": spec.horizon,
-        "model": spec.dynamics,
-    }
-    return read(pa.table(columns), users=users, **sizes, **declared)
+        floor = validation.number("propensity_floor", declared["propensity_floor"])
+        columns[str(declared["propensity"])] = [floor] * len(columns["user"])
+    return read(pa.table(columns), users=users, **sizes_of(spec), **declared)
+
+
+def sizes_of(spec: Spec) -> dict[str, Declared]:
+    """The sizes of a problem, as a log declares them."""
+    return {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics}
 
 
 class FitRuns:
     """Fits of one plan on data sets of two people: another, and one of two with all the episodes that she may have."""
 
-    def __init__(self, plan: FitPlan, spec: Spec, **declared: Any) -> None:
+    def __init__(self, plan: FitPlan, spec: Spec, **declared: Declared) -> None:
         self.plan, self.spec, self.declared = plan, spec, declared
-        self._counted: dict[bytes, Any] = {}
+        self._counted: dict[bytes, DatasetCounts] = {}
 
     def _log(self, people: list[list[Trajectory]]) -> Dataset:
         data = log_of(self.spec, people, str(self.plan.data.users), **self.declared)
         return data.with_dynamics(self.plan.data.knowledge.spec.dynamics)
 
-    def counted(self, person: Trajectory) -> Any:
+    def counted(self, person: Trajectory) -> DatasetCounts:
         """The exact counts, as the fit's own engine makes them."""
         key = b"".join(part.tobytes() for part in (person.states, person.actions, person.rewards))
         if self.plan.split or key not in self._counted:  # who is in which half is drawn anew
@@ -220,7 +223,7 @@ def _seen(plan: Any, name: str, release: Any) -> Array:
     return gram_cells(release.matrix, release.vectors)
 
 
-def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Any) -> list[Target]:
+def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Declared) -> list[Target]:
     """Targets of all releases of a fit together, on the two people who are furthest apart for its noise, and on those of
     `pairs`."""
     runs = FitRuns(plan, spec, **declared)
@@ -296,7 +299,7 @@ def count_plan(
     users: str = "one",
     visits: str | int = AUTO,
     judged: bool = False,
-    **declared: Any,
+    **declared: Declared,
 ) -> CountPlan:
     """The plan of a fit of counts on made-up people. judged: others judge what they choose."""
     person = pairs(spec)[0][0]

@@ -6,13 +6,13 @@ state and nothing after the other, so that what two people's steps lead to is as
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...analysis.fitting.linear import LinearPlan
 from ...data.privatizers import open_aggregate
+from ...data.statistics.gram import Logged, LoggedSteps
 from ...data.trajectories import Trajectory
+from ...data.trajectories.declaration import Declared
 from ...errors import InvalidInput
 from ...mdp import Spec
 from ...mdp.critic import Critic
@@ -60,10 +60,14 @@ def _parting(features: LinearFeatures) -> Array:
     )
 
 
-def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> list[Target]:
+def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Declared) -> list[Target]:
     """The target of all answers together, on the two people who are furthest apart for their noise."""
     runs, design = FitRuns(plan, spec, **declared), plan.design
-    asked_questions, sigmas, logged = questions(GRAM.question_of(design)), noise_of(design), dict[int, Any]()
+    asked_questions, sigmas, logged = (
+        questions(GRAM.question_of(design)),
+        noise_of(design),
+        dict[int, Logged | LoggedSteps](),
+    )
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         aggregate = open_aggregate(design, noise, simulated=True)

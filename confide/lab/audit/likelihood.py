@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...mechanisms.bounded import Bounded, BoundedByPart
 from ...mechanisms.gaussian import Gaussian
 from ...mechanisms.laplace import Laplace
+from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.privunit import PrivUnit
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.randomizer import CategoryRandomizer
@@ -114,7 +115,7 @@ def log_likelihood_ratio(mechanism: Mechanism, inputs: tuple[Array, Array], tria
 
 def _by_part(
     mechanism: BoundedByPart, inputs: tuple[Array, Array], trials: Trials
-) -> list[tuple[slice, tuple[Any, tuple[Array, Array], Trials]]]:
+) -> list[tuple[slice, tuple[NoiseMechanism, tuple[Array, Array], Trials]]]:
     """Which cells have noise of either size, and that noise with the inputs and trials of those cells."""
     cut = slice(0, mechanism.first), slice(mechanism.first, None)
     return [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from ...mdp import Spec
 from ...protocol.design import Design
 from ...protocol.kinds import CountQuestion, budgeted, mixture
 from ...protocol.kinds.mixture import MIXTURE, MixtureQuestion
+from ...protocol.kinds.question import Member
 from .events import Array
 
 Pair = tuple[Trajectory, Trajectory]
@@ -88,7 +88,7 @@ def pairs_of(design: Design) -> list[Pair]:
     return [*known, (people[int(first)], people[int(second)])] if further else known
 
 
-MemberMaker = Callable[[Design], Any]
+MemberMaker = Callable[[Design], Member]
 
 _MEMBERS: dict[str, MemberMaker] = {mixture.KIND: _widest}
 
@@ -98,7 +98,7 @@ def register(kind: str, member: MemberMaker) -> None:
     _MEMBERS[kind] = member
 
 
-def audited_question(design: Design) -> Any:
+def audited_question(design: Design) -> Member | None:
     """The question that people are asked in an audit; None for the only one of its family."""
     member = _MEMBERS.get(design.question.kind)
     return None if member is None else member(design)

@@ -16,6 +16,7 @@ import numpy as np
 from ...analysis.fitting import choices
 from ...analysis.fitting.adopting import JudgePlan
 from ...analysis.results.fit import Fit
+from ...data.trajectories.declaration import Declared
 from ...errors import InvalidInput, PrivacyError
 from ...mdp import Spec
 from ...mdp.knowledge import Knowledge
@@ -55,7 +56,7 @@ def audit_plan(
     return _audited(fitted, samples, noise)
 
 
-def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
+def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Json]:
     """Attack the replica of a saved fit, by its configuration."""
     config, privacy = fit.config, fit.config["privacy"]
     promise = Guarantee(CENTRAL, privacy["epsilon"], privacy["delta"] or 0.0, privacy["rho"])
@@ -85,7 +86,7 @@ class AuditedFit(NamedTuple):
     groups: tuple[str, ...] = ()
 
 
-def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
+def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Json]:
     """What an attack on the replica of a fit proves."""
     mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits, judges, groups = fitted
     # Noise of linear fits does not depend on how many states and actions have features; those of vectors count as one.
@@ -93,7 +94,7 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
     targets: list[Target]
     if linear:
-        declared: dict[str, Any] = {"fixed_length": True}
+        declared: dict[str, Declared] = {"fixed_length": True}
         centred = any(row.get("centred") for row in mechanisms)
         # Variances are asked for beside values, of all steps but the last.
         weighted = any(row.get("questions", 0) > spec.horizon for row in mechanisms)

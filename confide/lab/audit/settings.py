@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...data.trajectories.declaration import Declared
 from ...mdp import PER_STEP, MixtureFeatures, Spec
 from ...privacy import Central, Guarantee, Participation, Schedule
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ...protocol.kinds import CountQuestion, bandit, budgeted, counts, mixture, moments, step
+from ...protocol.kinds import CountQuestion, Question, bandit, budgeted, counts, mixture, moments, step
 from ...protocol.kinds.bandit import BanditQuestion
 from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
@@ -103,10 +104,10 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
 }
 """The settings by trust model. The first is where every calibration is audited; the others are for `tight`."""
 
-ProblemMaker = Callable[[AuditSetting], Any]
+ProblemMaker = Callable[[AuditSetting], Question]
 
 
-def _mixture(setting: AuditSetting) -> Any:
+def _mixture(setting: AuditSetting) -> Question:
     """The table of two states and two actions as a mixture; it needs two steps."""
     from ...protocol.kinds.mixture import MixtureForm
 
@@ -115,7 +116,7 @@ def _mixture(setting: AuditSetting) -> Any:
     return MixtureForm(spec, MixtureFeatures.one_hot(2, 2), after)
 
 
-def _moments(setting: AuditSetting) -> Any:
+def _moments(setting: AuditSetting) -> Question:
     """Both states of two as features that are not orthogonal, and the next state foreseen: few cells, all of which two
     people can fill."""
     from ...mdp.described import IS, Category, DescribedFeatures, Factor
@@ -149,22 +150,22 @@ FITS: dict[str, Callable[[Guarantee, str], list[Target]]] = {}
 
 
 def _counted(
-    label: str, spec: Spec, mechanism: str, users: str = "one", visits: str | int = "auto", **declared: Any
+    label: str, spec: Spec, mechanism: str, users: str = "one", visits: str | int = "auto", **declared: Declared
 ) -> None:
     def targets(promise: Guarantee, name: str) -> list[Target]:
         from .fits import count_plan, fit_targets
 
-        plan = count_plan(spec, promise, mechanism, users, visits, **declared)
+        plan = count_plan(spec, promise, mechanism, users, visits, False, **declared)
         return fit_targets(name, plan, spec, **declared)
 
     FITS[f"{mechanism}{label and '/' + label}"] = targets
 
 
-def _linear(label: str, spec: Spec, **learner: Any) -> None:
+def _linear(label: str, spec: Spec, split: bool = False, weighted: bool = True) -> None:
     def targets(promise: Guarantee, name: str) -> list[Target]:
         from .fits import fit_targets, linear_plan
 
-        return fit_targets(name, linear_plan(spec, promise, **learner), spec, fixed_length=True)
+        return fit_targets(name, linear_plan(spec, promise, split, weighted=weighted), spec, fixed_length=True)
 
     FITS[f"gram{label and '/' + label}"] = targets
 

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from ... import validation
 from ...compiled import compiled, specialise
 from ...learning import learners
 from ...learning.learners import Context
-from ...learning.learners.learner import plan
+from ...learning.learners.learner import Memory, Plan, plan
 from ...mdp import Spec
 from ...privacy import Guarantee, Schedule, Shuffle
 from ...privacy.shuffled_bits import calibrated
@@ -101,7 +100,7 @@ def episodes(
     flip: float,
     radii: Array,
     constants: Array,
-    memory: Any,
+    memory: Memory,
     rng: np.random.Generator,
     counts: Counts,
     policy: Array,
@@ -134,7 +133,7 @@ def episodes(
 
 
 @cache
-def _compiled(name: str, the_plan: Callable[..., Any]) -> Callable[..., int]:
+def _compiled(name: str, the_plan: Plan) -> Callable[..., int]:
     return specialise(episodes, name, plan=the_plan)
 
 

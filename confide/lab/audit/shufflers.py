@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target
             row = step if rows > 1 else 0
             totals[:, row, categories_by_person[0][step]] += drawn[:, step]
             totals[:, row, categories_by_person[world][step]] += hers[:, step]
-        many: Any = totals.sum(axis=2, keepdims=True).astype(np.int64)
+        many = totals.sum(axis=2, keepdims=True).astype(np.int64)
         sums = device.sum_of(totals, many, question.trials, rng)
         return np.concatenate([sums.reshape(count, -1), many.reshape(count, -1)], axis=1)
 
@@ -89,13 +89,13 @@ class OneOfSteps:
         self.flip, self.odds, self.horizon = flip, (1 - flip) / flip, len(exact_message[0])
         self.steps = [(step if rows > 1 else 0, *both) for step, both in enumerate(zip(*exact_message, strict=True))]
 
-    def _likelier(self, sums: Any, many: Any) -> Any:
+    def _likelier(self, sums: Mapping[tuple[int, int], Array], many: Array | tuple[int, ...]) -> Array:
         """How much likelier sums[row, category] are, of so many people a row, if she is like the second."""
-        likelihood: Any = 0.0
+        likelihood = np.zeros(())
         for row, first, second in self.steps:
             in_row = np.asarray(many[row], dtype=np.float64)
             share = in_row / self.people if self.rows > 1 else 1 / self.horizon
-            ratio: Any = 1.0
+            ratio = np.ones(())
             if first != second:
                 for category, odds in ((first, 1 / self.odds), (second, self.odds)):
                     hers = sums[row, category] / np.maximum(in_row, 1)
@@ -119,9 +119,10 @@ class OneOfSteps:
         for many in itertools.product(range(self.people + 1), repeat=self.rows):
             if sum(many) != self.people:
                 continue
-            sums, logs = {}, multinomial.logpmf(many, self.people, [1 / self.rows] * self.rows)
+            sums: dict[tuple[int, int], Array] = {}
+            logs = multinomial.logpmf(many, self.people, [1 / self.rows] * self.rows)
             for axis, (row, category) in enumerate(seen):
-                ones: Any = np.arange(many[row] + 1).reshape([-1 if at == axis else 1 for at in range(len(seen))])
+                ones = np.arange(many[row] + 1).reshape([-1 if at == axis else 1 for at in range(len(seen))])
                 chance = 1 - self.flip if (row, category) in usual else self.flip
                 sums[row, category], logs = ones, logs + binom.logpmf(ones, many[row], chance)
             both = np.broadcast_arrays(logs, logs + np.log(self._likelier(sums, many)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 
@@ -134,7 +133,7 @@ def _judged(question: JudgedQuestion) -> Array:
     return np.asarray(np.array(told) * question.grid, dtype=np.float64)
 
 
-_TOLD: dict[str, Callable[[Any], Array]] = {returns.KIND: _returns, worth.KIND: _worth, judged.KIND: _judged}
+_TOLD: dict[str, Callable[..., Array]] = {returns.KIND: _returns, worth.KIND: _worth, judged.KIND: _judged}
 """Every message that matters, of kinds that fits ask for beside counts."""
 
 

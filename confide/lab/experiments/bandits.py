@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,11 @@ from ...analysis.reporting.figures import Dot, ratio_figure
 from ...analysis.reporting.intervals import NAME
 from ...privacy import Guarantee, Joint, Local, Shuffle
 from ...privacy.guarantee import SHUFFLE
-from ..simulation import simulate
+from ...validation import Json
+from ..simulation import prepare, run
 from .experiment import Experiment, TableRow
 from .facts import Claim, Facts
-from .part import PartResult, people_at
+from .part import ExperimentPart, PartResult, people_at
 from .view import ratio
 
 OURS, THOMPSON, ELIMINATION = "ours", "Thompson sampling", "elimination"
@@ -44,7 +44,7 @@ GOAL, AT_MOST, WRONG_AT_MOST = 1.05, 1.2, 0.01
 
 
 @dataclass(frozen=True)
-class BanditRuns:
+class BanditRuns(ExperimentPart):
     """One side under one promise. Its rows are (runs, 2): regret as a share of what acting at random loses, and the same of the
     last policy; its places are contexts and arms."""
 
@@ -64,14 +64,15 @@ class BanditRuns:
         learner, bonus_scale = SIDES[self.side]
         people, started = people_at(scale, self.people, 1000), time.process_time()
         promise = PROMISES[self.promised]
-        claimed: dict[str, Any] = {"claimed": True} if promise.trust == SHUFFLE else {}
+        claimed: dict[str, Json] = {"claimed": True} if promise.trust == SHUFFLE else {}
         rows, guarantee = np.empty((seeds, 2)), ""
         for seed in range(seeds):
             world = f"arms/{self.contexts}x{self.arms}?seed={seed}"
-            run = simulate(learner, world, promise, people, 1, seed=seed, bonus_scale=bonus_scale, **claimed)
-            lost = run.optimal_value - run.random_value
-            rows[seed] = run.regret[0, -1] / (lost * people), (run.optimal_value - run.final_value[0]) / lost
-            guarantee = str(run.certificate.guarantee)
+            setting = prepare(learner, world, promise, people, seeds=1, seed=seed, bonus_scale=bonus_scale, **claimed)
+            done = run(setting)
+            lost = done.optimal_value - done.random_value
+            rows[seed] = done.regret[0, -1] / (lost * people), (done.optimal_value - done.final_value[0]) / lost
+            guarantee = str(done.certificate.guarantee)
         places = np.array([self.contexts, self.arms], dtype=np.float64)
         return PartResult(self.label, places, rows, guarantee, time.process_time() - started)
 

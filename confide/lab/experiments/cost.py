@@ -64,9 +64,9 @@ def pair(curve: Curve, mechanism: str, sound: Mapping[str, Json] = MappingProxyT
 def own_pairs() -> list[Curve]:
     """The curves of pairs that no other experiment has."""
     joint = Joint(1.0, 1e-6)
-    small = {"horizon": 2, "schedule": "growth:1.01"}
+    small: dict[str, Json] = {"horizon": 2, "schedule": "growth:1.01"}
 
-    def river(name: str, learner: str, promise: Guarantee, **choices: Any) -> Curve:
+    def river(name: str, learner: str, promise: Guarantee, **choices: Json) -> Curve:
         return Curve(name, learner, "riverswim/6", promise, 1e6, {**choices, "horizon": 20})
 
     return [
@@ -93,24 +93,28 @@ def _others() -> list[ExperimentPart]:
         if experiment.address not in names:
             continue
         view: Any = experiment.view
+        parts = experiment.parts
         for sound, tight in view.pairs:
-            own = experiment.parts[sound].label.replace(": sound", "").replace("sound, ", "")
+            own = parts[sound].label.replace(": sound", "").replace("sound, ", "")
             name = names[experiment.address] + own
-            parts: Any = experiment.parts
             for index, kind in ((sound, "sound"), (tight, "tight")):
-                parts_found.append(replace(parts[index], label=f"{name}: {kind}", seeds=experiment.seeds))
+                part = parts[index]
+                parts_found.append(replace(part, label=f"{name}: {kind}", seeds=experiment.seeds))
     return parts_found + _logged()
 
 
 def _logged() -> list[ExperimentPart]:
     """The curves of pairs that learn from logged episodes: the gap to the best policy."""
-    clinic: Any = {"world": "clinic", "people": (1000.0,), "measure": offline.GAP}
     rho = 0.5
     printed, ours = offline.DP_APVI, offline.OURS
     linear = offline.linear_pair(10.0)
     return [
-        offline.OfflineCurve("DP-APVI, rho 0.5: sound", Central(rho=rho), choices=printed, **clinic),
-        offline.OfflineCurve("DP-APVI, rho 0.5: tight", Central(rho=rho), choices=ours, **clinic),
+        *(
+            offline.OfflineCurve(
+                f"DP-APVI, rho 0.5: {kind}", Central(rho=rho), (1000.0,), "clinic", choices=own, measure=offline.GAP
+            )
+            for kind, own in (("sound", printed), ("tight", ours))
+        ),
         *(
             replace(curve, label=f"DP-VAPVI, rho 10: {kind}")
             for curve, kind in zip(linear, ("sound", "tight"), strict=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from ...privacy import Guarantee
-from ..simulation import prepare, simulate
+from ...validation import Json
+from ..simulation import prepare, run
 from .part import LEAST_PEOPLE, PAPER, ExperimentPart, PartResult, in_words, people_at, thinned
 
 
 @dataclass(frozen=True)
-class Curve:
+class Curve(ExperimentPart):
     """One curve: a learner in a world under a promise, and all other arguments of `simulate`."""
 
     label: str
@@ -21,7 +22,7 @@ class Curve:
     world: str
     privacy: Guarantee
     episodes: float
-    choices: dict[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Json] = field(default_factory=dict)
     seeds: int | None = field(default=None, repr=False)
     """As many as this curve has elsewhere; None is as many as its experiment says. Not part of what the curve is."""
 
@@ -37,17 +38,17 @@ class Curve:
     def compute(self, scale: str, seeds: int) -> PartResult:
         """Run the simulation: cumulative regret over people."""
         episodes, choices = self.at(scale)
-        run = simulate(self.learner, self.world, self.privacy, episodes, seeds, **choices)
-        guarantee = "; ".join(in_words(promise.true) for promise in run.certificate.promises)
-        return PartResult(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
+        done = run(prepare(self.learner, self.world, self.privacy, episodes, seeds=seeds, **choices))
+        guarantee = "; ".join(in_words(promise.true) for promise in done.certificate.promises)
+        return PartResult(self.label, *thinned(done.checkpoints, done.regret), guarantee, done.seconds)
 
     def rescheduled(self, schedule: str) -> Curve:
         """The same curve with another schedule, if its own is one of growth."""
-        if not self.choices.get("schedule", schedule).startswith("growth"):
+        if not str(self.choices.get("schedule", schedule)).startswith("growth"):
             return self
         return replace(self, choices={**self.choices, "schedule": schedule})
 
-    def at(self, scale: str) -> tuple[float, dict[str, Any]]:
+    def at(self, scale: str) -> tuple[float, Mapping[str, Json]]:
         """People and choices: quickly, fewer people and as many a batch; growth takes no longer with all of them."""
         kind, _, number = str(self.choices.get("schedule", "")).partition(":")
         if scale == PAPER or kind == "growth":
@@ -59,7 +60,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(ExperimentPart):
     """Final regret of several curves that differ in one thing, whose values are `places`; divided by `unit`, if given."""
 
     label: str
@@ -86,9 +87,4 @@ class Sweep:
 
     def rescheduled(self, schedule: str) -> Sweep:
         """The same part, of curves with another schedule."""
-        return replace(self, curves=tuple(rescheduled(curve, schedule) for curve in self.curves))
-
-
-def rescheduled(part: Any, schedule: str) -> Any:
-    """The part with another schedule, for those who want to wait; parts without people arriving stay as they are."""
-    return part.rescheduled(schedule) if hasattr(part, "rescheduled") else part
+        return replace(self, curves=tuple(curve.rescheduled(schedule) for curve in self.curves))

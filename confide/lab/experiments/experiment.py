@@ -12,12 +12,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ... import validation
 from ...errors import InvalidInput
 from ..studies.spreading import TaskEngine, spread
-from .curve import rescheduled
 from .facts import Claim, Facts, Seen
 from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
 
@@ -74,7 +73,7 @@ class Experiment:
 
     def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
         """The same experiment with people arriving by another schedule, or with fewer seeds."""
-        parts = tuple(rescheduled(part, schedule) for part in self.parts) if schedule else self.parts
+        parts = tuple(part.rescheduled(schedule) for part in self.parts) if schedule else self.parts
         most = self.seeds if seeds is None else seeds
         return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
 
@@ -90,7 +89,7 @@ class Experiment:
         return replace(self, parts=parts)
 
     def _seeds(self, part: ExperimentPart, scale: str) -> int:
-        many: int = getattr(part, "seeds", None) or self.seeds
+        many = part.seeds or self.seeds
         return many if scale == PAPER else min(many, self.quick_seeds)
 
     def run(
@@ -105,7 +104,7 @@ class Experiment:
         results = self._stored(scale, store)
         progress(len(results))
         waiting = [index for index in range(len(self.parts)) if index not in results]
-        tasks: list[tuple[Any, ...]] = [(self.parts[index], scale, seeds[index]) for index in waiting]
+        tasks = [(self.parts[index], scale, seeds[index]) for index in waiting]
         for number, result in spread(compute, tasks, engine or TaskEngine()):
             index = waiting[number]
             store.put(self.parts[index], scale, seeds[index], result)

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import validation
 from ...analysis.reporting.intervals import mean_interval
-from ..simulation import simulate
+from ..simulation import prepare, run
 from .curve import Curve
-from .part import PartResult, in_words, thinned
+from .part import ExperimentPart, PartResult, in_words, thinned
 from .view import Regret
 from .world_view import random_loss
 
@@ -50,7 +51,7 @@ def stuck_runs(result: PartResult, random: NDArray[np.float64] | float) -> NDArr
 
 
 @dataclass(frozen=True)
-class Instances:
+class Instances(ExperimentPart):
     """A curve whose world is, for each seed, another one of the same law."""
 
     label: str
@@ -75,14 +76,15 @@ class Instances:
         """Cumulative regret over people, a row for each world; its last two places are so near that they show its slope."""
         curve = self.curve
         episodes, choices = curve.at(scale)
+        horizon = validation.integer("horizon", choices["horizon"], 1)
         runs = [
-            simulate(curve.learner, address, curve.privacy, episodes, 1, seed=number, **choices)
-            for number, address in enumerate(worlds(curve.world, choices["horizon"], seeds, self.first))
+            run(prepare(curve.learner, address, curve.privacy, episodes, seeds=1, seed=number, **choices))
+            for number, address in enumerate(worlds(curve.world, horizon, seeds, self.first))
         ]
-        rows = np.concatenate([run.regret for run in runs])
+        rows = np.concatenate([each.regret for each in runs])
         x, rows = thinned(runs[0].checkpoints, rows)
         guarantee = "; ".join(in_words(promise.true) for promise in runs[0].certificate.promises)
-        return PartResult(self.label, x, rows, guarantee, sum(run.seconds for run in runs))
+        return PartResult(self.label, x, rows, guarantee, sum(each.seconds for each in runs))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ keeps its guarantee; Gaussian noise in both of its printings.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -214,7 +214,7 @@ def _said_alpha(facts: Facts) -> str:
     )
 
 
-def _seen_figure(epsilon: float) -> Any:
+def _seen_figure(epsilon: float) -> Callable[[Facts], list[Claim | str]]:
     def seen(facts: Facts) -> list[Claim | str]:
         stuck = InstanceRegret.stuck
         best, ours = facts.at(f"LDP-OBI, {_ordered(facts, epsilon)[0]}, {epsilon:g}"), facts.at(f"ours, {epsilon:g}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,13 @@ from ...validation import Json
 from ..environments.lower_bound import shortest_horizon, tree_depth
 from ..simulation import prepare
 from ..simulation.batched import group_drawing
+from ..simulation.setting import Setting
 from ..simulation.streams import spawn, streams
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .instances import FIRST, Instances, worlds
-from .part import PartResult, in_words
+from .part import ExperimentPart, PartResult, in_words
 from .reference import REFERENCE, reference_of
 from .terms import TermsFit, fitted_values
 from .view import Over, surely_less
@@ -46,7 +47,7 @@ ON_TREES = ("ucbvi", "obi", "po", "psrl")
 
 
 @dataclass(frozen=True)
-class ProofBound:
+class ProofBound(ExperimentPart):
     """Equation (29), the end of the proof of Theorem 2: (H - d) sqrt(K L A)/(64 min(e^epsilon - 1, 1/2)), over `unit`."""
 
     label: str
@@ -68,7 +69,7 @@ class ProofBound:
 
 
 @dataclass(frozen=True)
-class UpperBound:
+class UpperBound(ExperimentPart):
     """Theorem 5 with its hidden constants at 1: H S sqrt(AT) + S A H^2 c_3 + H^2 S^2 A c_4 + S A H (c_1 + c_2), T = KH."""
 
     label: str
@@ -98,7 +99,7 @@ class UpperBound:
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Coverage(ExperimentPart):
     """By which part of the width of Proposition 4 an estimate is off, at worst over all pairs; people act at random.
 
     which: `rewards`, or `transitions` in the l1 norm. Rows are draws, which take turns in the worlds of a law.
@@ -109,7 +110,7 @@ class Coverage:
     privacy: Guarantee
     people: tuple[float, ...]
     which: str
-    choices: tuple[tuple[str, Any], ...]
+    choices: tuple[tuple[str, Json], ...]
     alpha: float = 2.0
 
     def promise(self) -> str:
@@ -122,7 +123,7 @@ class Coverage:
         rows = np.array([self._at(int(many), seeds) for many in self.people]).T
         return PartResult(self.label, np.array(self.people), rows, self.promise(), time.perf_counter() - started)
 
-    def _setting(self, people: int, world: str) -> Any:
+    def _setting(self, people: int, world: str) -> Setting:
         choices: dict[str, Json] = {"calibration": "paper", "horizon": 2, "schedule": "batches:1", **dict(self.choices)}
         return prepare("obi", world, self.privacy, people, **choices)
 
@@ -234,7 +235,7 @@ def _lower_bound() -> Experiment:
     horizon = shortest_horizon(STATES, ACTIONS)
     unit = tuple(horizon * math.sqrt(STATES * ACTIONS * many) / min(math.expm1(EPSILON), 1.0) for many in TREES)
 
-    def sweep(label: str, learner: str, privacy: Guarantee, **choices: Any) -> Sweep:
+    def sweep(label: str, learner: str, privacy: Guarantee, **choices: Json) -> Sweep:
         options = {"schedule": "growth:1.01", "horizon": horizon, **choices}
         if options["schedule"] is None:  # the default one
             del options["schedule"]
@@ -342,7 +343,7 @@ def _seen_of_theorem(facts: Facts) -> list[Claim]:
 
 def _theorem() -> Experiment:
     """The bound of Theorem 5, beside measured regret."""
-    parts: list[Any] = []
+    parts: list[ExperimentPart] = []
     for epsilon in LEVELS:
         label = _regret_label(epsilon)
         choices = {**PRINTED, "schedule": "growth:1.003"}

@@ -6,7 +6,6 @@ import math
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from ...data.privatizers import open_aggregate
 from ...mdp import Spec
 from ...privacy import Local, NoPrivacy, Schedule
-from ...protocol.design import Request, make
+from ...protocol.design import Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from ...validation import Json
@@ -23,7 +22,7 @@ from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
 from .experiment import Experiment
 from .facts import Claim, Facts
-from .part import PartResult
+from .part import ExperimentPart, PartResult
 from .view import Histograms
 
 WORLD, EPSILONS = "random/2x2", (0.2, 2.0, 20.0)
@@ -31,13 +30,13 @@ QUESTION = CountQuestion(Spec(2, 2, 2), (VISITS, REWARDS, TRANSITIONS), DROPPED)
 
 
 @cache
-def _device(epsilon: float) -> Any:
+def _device(epsilon: float) -> Design:
     """Laplace noise as the paper prints it."""
     return make(Request(QUESTION, Local(epsilon), Schedule.every(1000), "paper", "laplace", "ldp-obi"))
 
 
 @dataclass(frozen=True)
-class Noised:
+class Noised(ExperimentPart):
     """The privatised reward sum of state 0 and action 1, drawn again and again; no epsilon is the sum itself.
 
     people: learners of UCB-VI, new ones in every draw; None is one person whose exact sum is `own` in every draw.
@@ -66,7 +65,7 @@ class Noised:
             return own
         totals, place = np.zeros(QUESTION.cells), QUESTION.slices[REWARDS].start + 1
         totals[place] = own
-        device, bits, people = _device(self.epsilon).mechanism, QUESTION.trials, self.people or 1
+        device, bits, people = _device(self.epsilon).randomizer, QUESTION.trials, self.people or 1
         summed = device.sum_of(totals, people, bits, streams(root).noise)
         return float(device.estimate(summed, people, bits)[place])
 
@@ -76,7 +75,7 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
     """(draws,) what UCB-VI's people were paid for action 1 in state 0, with a new policy at every 10 % of growth."""
     printed = {"calibration": "sound", "model": "stationary", "bonus": "hoeffding"}
     choices: dict[str, Json] = {"horizon": 2, "schedule": "growth:1.1", **printed}
-    setting: Any = prepare("ucbvi", WORLD, None, people, **choices)
+    setting = prepare("ucbvi", WORLD, None, people, **choices)
     sums = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):
         rng = streams(root)

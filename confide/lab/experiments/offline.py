@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import validation
 from ...analysis.fitting.plan import NONE
 from ...learning.planning.evaluation import occupancy, optimal, optimal_value, policy_value
 from ...mdp import Policy
@@ -36,7 +37,7 @@ from ..simulation.streams import spawn
 from .curve import Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, Seen, number
-from .part import PAPER, PartResult
+from .part import PAPER, ExperimentPart, PartResult
 from .terms import ONE, Terms, above, fitted, power_misfit
 from .view import Slopes, Values, slope
 
@@ -239,7 +240,7 @@ EPISODES = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True)
-class OfflineCurve:
+class OfflineCurve(ExperimentPart):
     """A learner under a promise, at several numbers of people; quickly, at the first `few` of them.
 
     `linear` learns from features, and measures the gap to the best policy; else from counts, and `measure` says what.
@@ -288,7 +289,7 @@ class OfflineCurve:
 
 
 @dataclass(frozen=True)
-class Bound:
+class Bound(ExperimentPart):
     """The bound of Theorem 3.3 at several numbers of people: its main term, and all of it with hidden constants at 1."""
 
     label: str
@@ -376,8 +377,7 @@ def _asked(learner: str, rho: float) -> float:
     """
     asked = rho
     while True:
-        choices: dict[str, Any] = {"learner": learner, "calibration": "sound", "split": False}
-        run = simulate_linear("linear-mdp", Central(rho=asked), 2, 1, **choices)
+        run = simulate_linear("linear-mdp", Central(rho=asked), 2, 1, learner=learner, calibration="sound", split=False)
         kept = run.certificate.promises[0].true.rho or rho
         if 0 <= rho - kept <= 1e-9 * rho:
             return asked
@@ -412,7 +412,7 @@ def linear_pair(rho: float) -> tuple[OfflineCurve, OfflineCurve]:
     return _tuned(VAPVI, rho), _tuned(OWN, rho)
 
 
-def _printed(learner: str, rho: float | None, label: str = "", **choices: Any) -> OfflineCurve:
+def _printed(learner: str, rho: float | None, label: str = "", **choices: Json) -> OfflineCurve:
     """The curve of an algorithm as printed: lambda = 1, c or C = 1, and of DP-VAPVI E/2 added to matrices and D/K; data is not
     split, as in the paper's simulation.
     """
@@ -422,9 +422,15 @@ def _printed(learner: str, rho: float | None, label: str = "", **choices: Any) -
     return OfflineCurve(label or name, privacy, EPISODES, "linear-mdp", True, options)
 
 
-def _counts(label: str, world: str, people: tuple[float, ...], rho: float | None, **choices: Any) -> OfflineCurve:
-    measure = choices.pop("measure", VALUE)
-    few = choices.pop("few", 100)
+def _counts(
+    label: str,
+    world: str,
+    people: tuple[float, ...],
+    rho: float | None,
+    **choices: Json,
+) -> OfflineCurve:
+    measure = str(choices.pop("measure", VALUE))
+    few = validation.integer("few", choices.pop("few", 100), 1)
     promise = None if rho is None else Central(rho=rho)
     return OfflineCurve(label, promise, people, world, choices=choices, measure=measure, few=few)
 
@@ -492,11 +498,10 @@ def _clinic() -> Experiment:
 
 def _icu() -> Experiment:
     people = (1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
-    choices: dict[str, Any] = {"few": 2}
-    curves = [_counts("no privacy", "icu-sepsis", people, None, **choices)]
-    curves += [_counts(f"rho {rho:g}", "icu-sepsis", people, rho, **choices) for rho in (5.0, 0.5, 0.05)]
+    curves = [_counts("no privacy", "icu-sepsis", people, None, few=2)]
+    curves += [_counts(f"rho {rho:g}", "icu-sepsis", people, rho, few=2) for rho in (5.0, 0.5, 0.05)]
     curves += [
-        _counts(f"rho {rho:g}, no public support", "icu-sepsis", people, rho, support=False, **choices)
+        _counts(f"rho {rho:g}, no public support", "icu-sepsis", people, rho, few=2, support=False)
         for rho in (5.0, 0.5)
     ]
     return Experiment(
@@ -516,7 +521,6 @@ def _icu() -> Experiment:
 def _theorem() -> Experiment:
     people = tuple(10.0**power for power in (2, 3, 4, 5, 6, 7, 8, 9))
     rho = 0.5
-    shared: dict[str, Any] = {"measure": GAP}
     sound = {**OURS, "calibration": "sound", "bonus_scale": 1.0}
     return Experiment(
         "offline/theorem-3.3",
@@ -530,12 +534,14 @@ def _theorem() -> Experiment:
         (
             Bound("the bound, hidden constants 1", "clinic", people, rho, True),
             Bound("its main term alone", "clinic", people, rho, False),
-            _counts("DP-APVI as printed", "clinic", people, rho, **OURS, calibration="paper", **shared),
-            _counts("APVI as printed", "clinic", people, None, **OURS, calibration="paper", **shared),
-            _counts("DP-APVI as printed, with a public table of transitions", "clinic", people, rho, **sound, **shared),
-            _counts("DP-APVI, tuned", "clinic", people, rho, **DP_APVI, **shared),
-            _counts("APVI, tuned", "clinic", people, None, **APVI, **shared),
-            _counts("ours", "clinic", people, rho, **OURS, **shared),
+            _counts("DP-APVI as printed", "clinic", people, rho, **OURS, calibration="paper", measure=GAP),
+            _counts("APVI as printed", "clinic", people, None, **OURS, calibration="paper", measure=GAP),
+            _counts(
+                "DP-APVI as printed, with a public table of transitions", "clinic", people, rho, **sound, measure=GAP
+            ),
+            _counts("DP-APVI, tuned", "clinic", people, rho, **DP_APVI, measure=GAP),
+            _counts("APVI, tuned", "clinic", people, None, **APVI, measure=GAP),
+            _counts("ours", "clinic", people, rho, **OURS, measure=GAP),
         ),
         5,
         Values("A small clinic, rho 0.5", GAP, log=True),

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from ...privacy import Guarantee, Joint, Local
 from ...protocol.papers import POOLED
+from ...validation import Json
 from .curve import Curve
 from .experiment import Experiment
 from .facts import Facts, number
@@ -56,7 +57,11 @@ def _calibrated(address: str, curve: Curve, calibration: str) -> Curve:
 
 def _river(address: str, name: str, kind: str, promise: Guarantee, mechanism: str = "auto") -> Curve:
     """RiverSwim under a promise; `mechanism` is that of the sound side, which pools counts over steps as ours does."""
-    choices = {"mechanism": mechanism, "horizon": 20, **({"model": "stationary"} if kind == "sound" else {})}
+    choices: dict[str, Json] = {
+        "mechanism": mechanism,
+        "horizon": 20,
+        **({"model": "stationary"} if kind == "sound" else {}),
+    }
     return _calibrated(address, Curve(f"{name}, {POOLED}", "ucbvi", "riverswim/6", promise, 5e4, choices), kind)
 
 
@@ -142,10 +147,10 @@ def _stuck(result: PartResult) -> str:
 def _random(epsilon: float) -> Experiment:
     """LDP-OBI with each mechanism of its paper made sound, beside ours; pure, and at the delta of the paper's figures."""
     address = f"ours/local-random-{epsilon:g}"
-    world = {"horizon": 2, "schedule": "growth:1.01", **({"seed": LATER} if epsilon == 20 else {})}
+    world: dict[str, Json] = {"horizon": 2, "schedule": "growth:1.01", **({"seed": LATER} if epsilon == 20 else {})}
     mechanisms = (("laplace", 0.0), ("randomised-response", 0.0), ("gaussian", 0.1), ("bounded", 0.1))
 
-    def curve(name: str, delta: float, **choices: object) -> Curve:
+    def curve(name: str, delta: float, **choices: Json) -> Curve:
         return Curve(name, "obi", "random/2x2", Local(epsilon, delta), 1e8, {**choices, **world})
 
     curves = [_calibrated(address, curve(name, delta, mechanism=name), "sound") for name, delta in mechanisms]

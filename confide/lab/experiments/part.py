@@ -6,10 +6,11 @@ import hashlib
 import io
 import json
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from ..._version import __version__
 from ...privacy import Guarantee
 from ...privacy.guarantee import rounded_up
+
+if TYPE_CHECKING:
+    import pyarrow
 
 QUICK, PAPER = "quick", "paper"
 SCALES = (QUICK, PAPER)
@@ -65,7 +69,7 @@ class PartResult:
         """(C,) mean over seeds."""
         return np.asarray(self.rows.mean(axis=0))
 
-    def table(self) -> Any:
+    def table(self) -> pyarrow.Table:
         """The result as an Arrow table of seed, x and value; the rest is in its metadata."""
         import pyarrow
 
@@ -79,7 +83,7 @@ class PartResult:
         return pyarrow.table(columns).replace_schema_metadata({"confide": json.dumps(metadata)})
 
     @classmethod
-    def of(cls, table: Any) -> PartResult:
+    def of(cls, table: pyarrow.Table) -> PartResult:
         """The result that `table` turned into an Arrow table."""
         metadata = json.loads(table.schema.metadata[b"confide"])
         seeds = 1 + int(table["seed"].to_numpy().max())
@@ -89,18 +93,26 @@ class PartResult:
         )
 
 
-class ExperimentPart(Protocol):
-    """One curve, or whatever else has values at places for several seeds. A frozen value: its repr is all of it."""
+class ExperimentPart(ABC):
+    """One curve, or whatever else has values at places for several seeds. A frozen dataclass: its repr is all of it.
 
-    @property
-    def label(self) -> str:
-        """The part's name in a legend."""
+    label: its name in a legend. seeds: how many it has, if not as many as its experiment says.
+    """
 
+    label: str
+    seeds: int | None = None
+
+    @abstractmethod
     def promise(self) -> str:
         """The true guarantee, in words, without running anything."""
 
+    @abstractmethod
     def compute(self, scale: str, seeds: int) -> PartResult:
         """Run the part. The same settings, scale and seeds always give the same rows."""
+
+    def rescheduled(self, schedule: str) -> Self:
+        """The part with another schedule, for those who want to wait; a part without people arriving stays as it is."""
+        return self
 
 
 def people_at(scale: str, people: float, least: float = 1) -> float:
@@ -126,7 +138,7 @@ class ResultStore:
 
     def place(self, part: ExperimentPart, scale: str, seeds: int) -> Path:
         """The file of a part's result."""
-        nameless: Any = replace(part, label="")  # type: ignore[type-var]  # parts are frozen dataclasses
+        nameless = replace(part, label="")  # type: ignore[type-var]  # parts are frozen dataclasses
         settings = repr((__version__, nameless, scale, seeds))
         return self.folder / f"{hashlib.sha256(settings.encode()).hexdigest()[:24]}.parquet"
 

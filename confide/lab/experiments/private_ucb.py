@@ -9,9 +9,9 @@ only begun at 10^12 people, which two more rows show.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...privacy import Guarantee, Joint, Local
 from ...protocol.papers import POOLED
@@ -56,16 +56,19 @@ FAILURE = 0.1
 """The delta of confidence in the papers' widths: the default of a simulation."""
 
 
-def _width_of_tree(people: Any) -> Any:
+Algorithms = tuple[tuple[str, str, tuple[str, ...]], ...]
+
+
+def _width_of_tree(people: NDArray[np.float64]) -> NDArray[np.float64]:
     """E of Lemma 3 as a function of K, up to a constant: sqrt(log^3 K log(6 S^2 A T/delta)) at S = 6, A = 2."""
-    return np.sqrt(np.log(people) ** 3 * np.log(6 * 6**2 * 2 * HORIZON * people / FAILURE))
+    return np.asarray(np.sqrt(np.log(people) ** 3 * np.log(6 * 6**2 * 2 * HORIZON * people / FAILURE)))
 
 
 OVER_STEPS = Terms(("H^2", "H^3"), np.square, lambda steps: steps**3)
 OVER_ACTIONS = Terms(("sqrt(A)", "A"), np.sqrt, np.asarray)
 
 
-def _forms(trust: str, algorithms: Any) -> dict[str, Terms]:
+def _forms(trust: str, algorithms: Algorithms) -> dict[str, Terms]:
     """The two terms of Theorems 1 and 2 by the label of a part: that without privacy, and that of E.
 
     Under local privacy E grows like sqrt(K) and the term that does not grow is the lower-order one. PUCB and LDP-OBI have
@@ -85,7 +88,7 @@ def _forms(trust: str, algorithms: Any) -> dict[str, Terms]:
     return forms
 
 
-def _table(trust: str, most: float, mechanism: str, algorithms: Any, paper: str, seen: Seen) -> Experiment:
+def _table(trust: str, most: float, mechanism: str, algorithms: Algorithms, paper: str, seen: Seen) -> Experiment:
     def promise(epsilon: float) -> Guarantee:
         return Joint(epsilon) if trust == "joint" else Local(epsilon)
 
@@ -168,7 +171,7 @@ def _still_lost(facts: Facts) -> Claim:
     )
 
 
-def _powers(facts: Facts, algorithms: Any) -> str:
+def _powers(facts: Facts, algorithms: Algorithms) -> str:
     """All measured powers as text, beside what theory says."""
     lines = []
     for name, _, theory in algorithms:
@@ -180,7 +183,7 @@ def _powers(facts: Facts, algorithms: Any) -> str:
     return "; ".join(lines) + "."
 
 
-def _in_own_form(facts: Facts, trust: str, algorithms: Any) -> Claim:
+def _in_own_form(facts: Facts, trust: str, algorithms: Algorithms) -> Claim:
     """Which sweeps have the form of the theorems, two terms, to within HOLDS, and which do not."""
     forms = _forms(trust, algorithms)
     fits = {label: (fitted(facts.of(label), terms), power_misfit(facts.of(label))) for label, terms in forms.items()}

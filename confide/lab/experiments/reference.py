@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any
 
 from ...privacy import NoPrivacy
+from ...validation import Json
 from .curve import Curve, Sweep
 from .instances import Instances
-from .part import PartResult
+from .part import ExperimentPart, PartResult
 
 REFERENCE = "no privacy, confide with default settings"
 LEARNERS = ("ucbvi", "obi", "ucrl-vtr")
@@ -21,11 +21,11 @@ LEARNERS = ("ucbvi", "obi", "ucrl-vtr")
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(ExperimentPart):
     """Of several parts the one with the least mean at its last place."""
 
     label: str
-    parts: tuple[Any, ...]
+    parts: tuple[ExperimentPart, ...]
 
     def promise(self) -> str:
         """No privacy, in words."""
@@ -37,35 +37,40 @@ class Best:
 
     def compute(self, scale: str, seeds: int) -> PartResult:
         """Run all, and keep the best."""
-        results: list[PartResult] = [part.compute(scale, seeds) for part in self.parts]
+        results = [part.compute(scale, seeds) for part in self.parts]
         best = min(results, key=lambda result: float(result.final.mean()))
         return replace(best, label=self.label, seconds=sum(result.seconds for result in results))
 
 
 def _unhidden(curve: Curve, learner: str) -> Curve:
     """A curve's world, people and schedule, without privacy and with nothing tuned."""
-    kept: dict[str, Any] = {
+    kept: dict[str, Json] = {
         name: curve.choices[name] for name in ("horizon", "schedule", "seed") if name in curve.choices
     }
     return replace(curve, label="", learner=learner, privacy=NoPrivacy(), choices=kept)
 
 
 @singledispatch
-def _without_privacy(part: Any, learner: str) -> Any:
+def _without_privacy(part: ExperimentPart, learner: str) -> ExperimentPart:
     """The part without privacy, by a learner: the same worlds and people."""
+    raise TypeError(f"{type(part).__name__} is no curve, instances or a sweep of these")
+
+
+@_without_privacy.register
+def _(part: Curve, learner: str) -> ExperimentPart:
     return _unhidden(part, learner)
 
 
 @_without_privacy.register
-def _(part: Instances, learner: str) -> Any:
+def _(part: Instances, learner: str) -> ExperimentPart:
     return replace(part, label="", curve=_unhidden(part.curve, learner))
 
 
 @_without_privacy.register
-def _(part: Sweep, learner: str) -> Any:
+def _(part: Sweep, learner: str) -> ExperimentPart:
     return replace(part, label="", curves=tuple(_without_privacy(curve, learner) for curve in part.curves))
 
 
-def reference_of(part: Any, learners: tuple[str, ...] = LEARNERS[:2], label: str = REFERENCE) -> Best:
+def reference_of(part: ExperimentPart, learners: tuple[str, ...] = LEARNERS[:2], label: str = REFERENCE) -> Best:
     """The reference for a part of a page: the same worlds and people, by our best learner without privacy."""
     return Best(label, tuple(_without_privacy(part, learner) for learner in learners))

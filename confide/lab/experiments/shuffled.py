@@ -34,7 +34,7 @@ from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .instances import Instances, worlds
-from .part import PAPER, PartResult
+from .part import PAPER, ExperimentPart, PartResult
 from .terms import ONE, ROOT_OF_PEOPLE, Terms, fitted
 from .view import Regret, Slopes
 from .world_view import random_loss
@@ -63,7 +63,7 @@ def _label(mechanism: str, local: float) -> str:
 
 def _curve(mechanism: str, local: float) -> Curve:
     batch = max(LEAST, BATCHES[mechanism][local])
-    choices = {"batch": batch, "local_epsilon": local, "mechanism": mechanism, "honest": 1.0}
+    choices: dict[str, Json] = {"batch": batch, "local_epsilon": local, "mechanism": mechanism, "honest": 1.0}
     return Curve(_label(mechanism, local), "obi", WORLD, PROMISE, EPISODES, {"horizon": HORIZON, **choices})
 
 
@@ -110,7 +110,7 @@ class Interpolation:
 
 
 @dataclass(frozen=True)
-class History:
+class History(ExperimentPart):
     """The attack on Theorem 6: what one release keeps, and what releases before and after a person give away."""
 
     label: str
@@ -195,10 +195,15 @@ class Broken:
 def _repair() -> Experiment:
     """The protocol and the planner of SHUFFLED-OBI, each as printed and as ours: two by two."""
     local, people = 10.0, 2e6
-    shared = {"horizon": HORIZON}
-    history = {"calibration": "paper", "local_epsilon": local, "burn_in": 10_000, "honest": 1.0}
-    batches = {"batch": max(LEAST, BATCHES[STEP][local]), "local_epsilon": local, "mechanism": STEP, "honest": 1.0}
-    sides = {
+    shared: dict[str, Json] = {"horizon": HORIZON}
+    history: dict[str, Json] = {"calibration": "paper", "local_epsilon": local, "burn_in": 10_000, "honest": 1.0}
+    batches: dict[str, Json] = {
+        "batch": max(LEAST, BATCHES[STEP][local]),
+        "local_epsilon": local,
+        "mechanism": STEP,
+        "honest": 1.0,
+    }
+    sides: dict[str, dict[str, Json]] = {
         "SHUFFLED-OBI as printed": history,
         "printed protocol and noise, our planner": {**history, "bonus": "tight"},
         "disjoint batches, printed planner": {**batches, "bonus": "paper"},

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -32,6 +32,14 @@ from .instances import Instances
 from .offline import OfflineCurve
 from .part import ExperimentPart, PartResult
 from .reference import Best
+
+
+class TunedDocument(TypedDict):
+    """What `Tuned` writes down."""
+
+    axes: dict[str, list[float]]
+    losses: list[float]
+    root: int
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class Tuned:
         return {"axes": dict(self.axes), "losses": [float(f"{loss:.6g}") for loss in self.losses], "root": self.root}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Tuned:
+    def from_json(cls, document: TunedDocument) -> Tuned:
         """The tuning that `as_json` wrote down."""
         axes = {name: tuple(values) for name, values in document["axes"].items()}
         return cls(axes, tuple(document["losses"]), document["root"])
@@ -87,10 +95,14 @@ UNEQUAL = "tuned sides under one budget keep different guarantees"
 
 
 @singledispatch
-def constants_of(part: Any) -> str:
+def constants_of(part: ExperimentPart) -> str:
     """Which constants a part has: as its paper prints them, tuned, confide's defaults, or none at all (a bound, an attack)."""
-    curves = part.__dict__.get("curves")
-    return constants_of(curves[0]) if curves else NONE
+    return NONE
+
+
+@constants_of.register
+def _(part: Sweep) -> str:
+    return constants_of(part.curves[0])
 
 
 @constants_of.register
@@ -131,7 +143,7 @@ def _(part: Sweep) -> list[str]:
 
 def faults(experiment: Experiment, results: Sequence[PartResult], tuning: Mapping[str, Tuned]) -> set[str]:
     """Where a page departs from the rule."""
-    by_kind: dict[str, list[Any]] = {}
+    by_kind: dict[str, list[ExperimentPart]] = {}
     for part in experiment.parts:
         by_kind.setdefault(constants_of(part), []).append(part)
     found = set()

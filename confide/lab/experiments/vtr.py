@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ...learning.learners.vtr import PUBLISHED
 from ...privacy import Guarantee, Joint, Local, NoPrivacy
 from ...protocol.kinds.mixture import ONE_STEP
+from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .ldp_obi_bounds import privacy_shows
+from .part import ExperimentPart
 from .reference import LEARNERS, REFERENCE, Best, reference_of
 from .view import Over, Regret
 
@@ -70,9 +71,9 @@ CALM = ("batches:100", "batches:200", "batches:500")
 """Schedules of the reference beside a plan for every person, after which one run in ten stays with a wrong river."""
 
 
-def _curve(world: str, label: str, privacy: Guarantee, calibration: str, c: float | None, **options: object) -> Curve:
+def _curve(world: str, label: str, privacy: Guarantee, calibration: str, c: float | None, **options: Json) -> Curve:
     tuned = {} if c is None else {"c": c}
-    choices = {"calibration": calibration, **tuned, "seed": ROOT, **options}
+    choices: dict[str, Json] = {"calibration": calibration, **tuned, "seed": ROOT, **options}
     return Curve(label, "ucrl-vtr", world, privacy, EPISODES, choices)
 
 
@@ -252,7 +253,7 @@ def _seen_bound(facts: Facts) -> list[Claim]:
 def _panel(world: str) -> Experiment:
     """One panel of the figure: no privacy, twice; local, sound and tight; joint."""
     exact, tuned = CONSTANTS[world]
-    curves: list[Any] = [
+    curves: list[ExperimentPart] = [
         _published(world, OPEN, exact),
         _published(world, OPEN_PRINTED, PRINTED[world]),
         _reference(world),
@@ -287,9 +288,9 @@ def _lower_bound() -> Experiment:
         d * horizon * math.sqrt(many * horizon) / (min(2.0, math.exp(epsilon)) * math.expm1(epsilon)) for many in people
     )
 
-    def sweep(label: str, privacy: Guarantee, **choices: object) -> Sweep:
+    def sweep(label: str, privacy: Guarantee, **choices: Json) -> Sweep:
         worlds = [f"hard-mixture/d{d}h{horizon}?episodes={many}&epsilon={epsilon:g}" for many in people]
-        options = {"schedule": "growth:1.01", "seed": ROOT, **choices}
+        options: dict[str, Json] = {"schedule": "growth:1.01", "seed": ROOT, **choices}
         if options["schedule"] is None:  # the default one
             del options["schedule"]
         curves = (
@@ -331,8 +332,8 @@ def _bandit() -> Experiment:
     d, epsilon, people = BOUND_D, BOUND_EPSILON, BANDIT_PEOPLE
     unit = tuple(d * math.sqrt(many) / (min(2.0, math.exp(epsilon)) * math.expm1(epsilon)) for many in people)
 
-    def sweep(label: str, privacy: Guarantee, **choices: object) -> Sweep:
-        options = {"schedule": GROWTH, "seed": ROOT, **choices}
+    def sweep(label: str, privacy: Guarantee, **choices: Json) -> Sweep:
+        options: dict[str, Json] = {"schedule": GROWTH, "seed": ROOT, **choices}
         curves = (
             Curve(label, "ucrl-vtr", f"hard-bandit/d{d}?episodes={many}&epsilon={epsilon:g}", privacy, many, options)
             for many in people

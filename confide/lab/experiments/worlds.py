@@ -19,22 +19,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from ... import validation
+from ...analysis.results import Run
 from ...errors import InvalidInput
 from ...learning.learners import listing
 from ...privacy import Guarantee, Joint, Local, NoPrivacy, Shuffle
 from ...protocol.papers import AUTHORS, POOLED, pools
 from ...validation import Json
 from ..environments import make
-from ..simulation import prepare, simulate
+from ..simulation import prepare, run
 from .experiment import Experiment
-from .part import PAPER, PartResult, people_at
+from .part import PAPER, ExperimentPart, PartResult, people_at
 from .world_view import (
     BAD,
     MANY,
@@ -251,7 +251,7 @@ TUNING_ROOT, FIRST_SHARE, FINALISTS = 500, 5, 3
 
 
 @dataclass(frozen=True)
-class Contender:
+class Contender(ExperimentPart):
     """One side in one world under one promise. With scales, it has the one that did best on other seeds, and where it may count
     otherwise (`pooled`: over steps, what its paper counts apart), the better way with its best scale.
 
@@ -265,7 +265,7 @@ class Contender:
     world: str
     privacy: Guarantee
     people: float
-    choices: dict[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Json] = field(default_factory=dict)
     scales: tuple[float, ...] = ()
     whole: bool = False
     pooled: tuple[bool, ...] = field(default=(False,), repr=False)
@@ -285,20 +285,20 @@ class Contender:
             losses = {each: self._run(people, count, *each, TUNING_ROOT).regret[:, -1].mean() for each in tried}
             tried = sorted(losses, key=lambda each: losses[each])[: FINALISTS if count < many[1] else 1]
         ((pooled, chosen),) = tried
-        run = self._run(people, seeds, pooled, chosen, 0)
-        lost = (run.optimal_value - run.final_value) / random_loss(self.world)
-        guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
+        done = self._run(people, seeds, pooled, chosen, 0)
+        lost = (done.optimal_value - done.final_value) / random_loss(self.world)
+        guarantee = "; ".join(str(promise.true) for promise in done.certificate.promises)
         guarantee += f" ({POOLED})" if pooled else ""
         places = np.array([people, math.nan if chosen is None else chosen])
-        return PartResult(self.label, places, np.stack([run.regret[:, -1], lost], axis=1), guarantee, run.seconds)
+        return PartResult(self.label, places, np.stack([done.regret[:, -1], lost], axis=1), guarantee, done.seconds)
 
-    def _run(self, people: float, seeds: int, pooled: bool, scale: float | None, root: int) -> Any:
-        choices: dict[str, Any] = {**self.choices, **({} if scale is None else {"bonus_scale": scale})}
+    def _run(self, people: float, seeds: int, pooled: bool, scale: float | None, root: int) -> Run:
+        choices: dict[str, Json] = {**self.choices, **({} if scale is None else {"bonus_scale": scale})}
         choices |= ALL_STEPS if pooled else {}
         promise = self._asked(people, choices) if self.whole else self.privacy
-        return simulate(self.learner, self.world, promise, people, seeds, seed=root, **choices)
+        return run(prepare(self.learner, self.world, promise, people, seeds=seeds, seed=root, **choices))
 
-    def _asked(self, people: float, choices: dict[str, Any]) -> Guarantee:
+    def _asked(self, people: float, choices: dict[str, Json]) -> Guarantee:
         """The promise to ask for: true epsilon is in proportion to what printed scales are divided by."""
         asked = self.privacy.epsilon or 0.0
         while True:
@@ -326,7 +326,7 @@ class ManyRuns(Contender):
 
 
 GROWTH, ALL_STEPS = {"schedule": "growth:1.01"}, {"model": "stationary"}
-PROMISES: dict[str, tuple[Guarantee, float, str, str, dict[str, Any]]] = {
+PROMISES: dict[str, tuple[Guarantee, float, str, str, dict[str, Json]]] = {
     "joint": (Joint(1.0, 1e-6), 1e6, "ucbvi", "private", {"mechanism": "tree-gaussian", **GROWTH}),
     "local 1": (Local(1.0), 1e7, "obi", "paper", {"mechanism": "laplace", **GROWTH}),
     "local 4": (Local(4.0), 1e7, "obi", "paper", {"mechanism": "laplace", **GROWTH}),
@@ -344,7 +344,7 @@ def contenders(world: str) -> list[Contender]:
     """All contenders in one world."""
     entrants, spec = [], make(world).spec
     for name, (promise, people, learner, bonus, printed) in PROMISES.items():
-        sides: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
+        sides: dict[str, tuple[dict[str, Json], tuple[float, ...]]] = {
             OURS: ({}, ()),
             SOUND: ({"calibration": "sound", **printed}, SCALES),
             OUR_PLANNER: ({"calibration": "sound", "bonus": "tight", **printed}, ()),
@@ -361,7 +361,7 @@ def contenders(world: str) -> list[Contender]:
                 scales,
                 whole=promise.pure and "calibration" in choices,
                 pooled=(False, True)
-                if pools(AUTHORS[learner], choices.get("calibration", "tight"), spec)
+                if pools(AUTHORS[learner], str(choices.get("calibration", "tight")), spec)
                 else (False,),
             )
             for side, (choices, scales) in sides.items()

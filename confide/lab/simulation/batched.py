@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,18 @@ from .setting import Outcome, Setting
 from .streams import streams
 
 if TYPE_CHECKING:
-    from ...protocol.kinds.question import Question
+    from ...data.privatizers import Total
+    from ...protocol.kinds.bits import BitQuestion
+    from ...protocol.kinds.budgeted import BudgetedQuestion
+    from ...protocol.kinds.counts import CountQuestion
+    from ...protocol.kinds.question import Member
+    from ...protocol.kinds.step import StepQuestion
+    from ...protocol.releases import Sum
 
 Totals = tuple[Array, NDArray[np.int64]]
-Drawing = Callable[[Any, Array, int, np.random.Generator], Totals]
-"""draw(question, policy, people, rng): exact totals (rows, width) of a group's answers, and how many people (rows,) gave them."""
+Drawing = Callable[..., Totals]
+"""draw(question, policy, people, rng): exact totals (rows, width) of a group's answers to a question of one kind, and how many
+people (rows,) gave them."""
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
@@ -61,7 +68,7 @@ def supports(setting: Setting) -> bool:
 
 def group_drawing(
     setting: Setting, worlds: np.random.Generator, noises: np.random.Generator
-) -> Callable[[Any, Array, int, int], list[Any]]:
+) -> Callable[[Member, Array, int, int], list[Sum | Total]]:
     """A function draw_sums(question, policies, people, group): the sums of what a group of people would send.
 
     Episodes and noise come from different streams. Everybody follows one of the policies (M, H, S, A), drawn at random.
@@ -69,7 +76,7 @@ def group_drawing(
     design, model = setting.design, setting.model
     draw = drawing(design, World(model.transitions, model.rewards, model.initial))
 
-    def draw_sums(question: Question, policies: Array, people: int, group: int) -> list[Any]:
+    def draw_sums(question: Member, policies: Array, people: int, group: int) -> list[Sum | Total]:
         policy_count = len(policies)
         sizes = (
             [people]
@@ -90,7 +97,7 @@ def drawing(design: Design, world: World) -> Drawing:
 
 
 def _counts(world: World) -> Drawing:
-    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    def draw(question: CountQuestion, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         totals = np.zeros((1, question.cells))
         draw_counts_at(world, policy, people, layout_of(question), address_of(rng), totals[0])
         return totals, np.array([people])
@@ -101,7 +108,7 @@ def _counts(world: World) -> Drawing:
 def _budgeted(world: World) -> Drawing:
     """Budgets are not linear in totals, so people walk one by one."""
 
-    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    def draw(question: BudgetedQuestion, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         totals = np.zeros((1, question.width))
         walk_budgeted(world, policy, people, layout_of(question.counts), question.budget, rng, totals[0])
         return totals, np.array([people])
@@ -118,7 +125,7 @@ def _bits(world: World) -> Drawing:
     """Simulated rewards are 0 or 1, so all m bits of a reward are alike: a count of N rewards is m N ones."""
     counted = _counts(world)
 
-    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    def draw(question: BitQuestion, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         totals, many = counted(question.counts, policy, people, rng)
         return totals * question.weights, many
 
@@ -126,7 +133,7 @@ def _bits(world: World) -> Drawing:
 
 
 def _steps(world: World) -> Drawing:
-    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    def draw(question: StepQuestion, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         totals = np.zeros((question.rows, question.width), dtype=np.int64)
         layout, room = layout_of(question.counts), np.empty((2, policy.shape[1]))
         draw_sampled_at(world, policy, people, layout, address_of(rng), room, totals)

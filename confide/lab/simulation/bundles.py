@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...learning.learners.learner import Memory, TabularLearner
 from ...protocol.design import Design
+from ...protocol.kinds.counts import CountQuestion
 from ...protocol.releases.release import NO_NOISE, Counts
 from .draws import Array, ErrorTables, Integers, Layout, World, zero_counts
 from .setting import Setting
@@ -36,7 +38,7 @@ class LearnerArrays(NamedTuple):
     """
 
     constants: Array
-    memory: Any
+    memory: Memory
     policy: Array
     values: Array
     chances: Array
@@ -83,9 +85,9 @@ def error_tables(design: Design) -> ErrorTables:
     )
 
 
-def learning_of(setting: Setting) -> LearnerArrays:
+def learning_of(setting: Setting, learner: TabularLearner) -> LearnerArrays:
     """The learner of a setting, before it has planned."""
-    spec, learner = setting.context.spec, setting.learner
+    spec = setting.context.spec
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     return LearnerArrays(
         learner.constants(setting.context),
@@ -104,7 +106,7 @@ def curve_of(setting: Setting) -> RegretCurve:
     return RegretCurve(np.append(setting.checkpoints, end), np.zeros(len(setting.checkpoints)))
 
 
-def counting_of(question: Any, size: float, nodes: NDArray[np.float64]) -> CountArrays:
+def counting_of(question: CountQuestion, size: float, nodes: NDArray[np.float64]) -> CountArrays:
     """Cells of a question, all zero, and a mechanism's noise of that size."""
     cells, counts = zero_counts(question)
     return CountArrays(cells, counts, size, question.trials.astype(np.float64), nodes)

@@ -14,7 +14,7 @@ who has not been there yet.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ...compiled import compiled
 from ...learning.planning.addresses import GeneratorAddress, generator_at
 from ...learning.planning.evaluation import flow_visits
 from ...learning.planning.inlined import inlined
+from ...protocol.kinds.asked import AskedQuestion
 from ...protocol.kinds.counts import CENTRED, DROPPED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ...protocol.kinds.spending import begin_spending, spend, unspent
 from ...protocol.releases.release import Counts, Estimates, Noise, Radius
@@ -429,7 +430,7 @@ def draw_asked(
 
 
 def totals_of(
-    world: World, question: Any, policy: Array, people: int, rng: np.random.Generator
+    world: World, question: AskedQuestion, policy: Array, people: int, rng: np.random.Generator
 ) -> tuple[Array, Integers]:
     """Exact totals (rows, width) of a group's categories, and how many people (rows,) were asked about each pair."""
     law = question.law / question.law.sum()

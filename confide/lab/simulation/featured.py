@@ -8,7 +8,6 @@ for the sum of a group. Regret is that of the policies in use, as far as the wor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ...data.statistics.moments import moments_of_each, summed_moments
 from ...data.trajectories.observed import ObservedEpisodes
 from ...errors import InvalidInput
 from ...learning.learners import Context
-from ...learning.learners.linear import FeatureContext
+from ...learning.learners.linear import FeatureContext, FeatureState
 from ...mdp.feature_policy import FeaturePolicy
 from ...protocol.design import Design
 from ...protocol.kinds.moments import MOMENTS, MomentsQuestion
@@ -82,7 +81,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     world = world_of(setting.environment)
     question = MOMENTS.question_of(design)
     aggregate = open_aggregate(design, rng.replayable, simulated=True)
-    state: Any = learner.begin(setting.context, rng.policy)
+    state: FeatureState = learner.begin(setting.context, rng.policy)
     ends = setting.schedule.ends
     gaps = np.empty(len(ends))
     most = max(1, TOGETHER // world.horizon)

@@ -16,11 +16,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -29,10 +28,10 @@ from ...errors import InvalidInput
 from ...mdp import Spec
 from ...privacy import Guarantee, Joint, Local, Shuffle
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
-from ...validation import Json
 from ..environments import Environment
 from ..environments.registry import resolve
 from .record import sources_hash
+from .setting import Choice
 from .simulate import prepare, run
 
 PEOPLE = tuple(round(10 ** (half / 2)) for half in range(4, 15))
@@ -60,17 +59,16 @@ class HalfGain:
             return f"half of the possible gain takes more than {PEOPLE[-1]:,} people{least}"
         return f"half of the possible gain from about {_about(self.people)} people ({_about(self.low)} to {_about(self.high)})"
 
-    def as_json(self) -> dict[str, Json]:
+    def as_json(self) -> dict[str, int | None]:
         """Whole numbers; None where it is more than 10^7."""
         numbers = {"people": self.people, "low": self.low, "high": self.high}
         return {name: None if math.isinf(each) else math.ceil(each) for name, each in numbers.items()}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> HalfGain:
+    def from_json(cls, document: Mapping[str, float | None]) -> HalfGain:
         """What `as_json` wrote."""
-        return cls(
-            *(math.inf if document[name] is None else float(document[name]) for name in ("people", "low", "high"))
-        )
+        numbers = (document[name] for name in ("people", "low", "high"))
+        return cls(*(math.inf if number is None else float(number) for number in numbers))
 
 
 def _about(people: float) -> str:
@@ -96,7 +94,7 @@ def prior(spec: Spec) -> list[Environment]:
     return [resolve(address, spec.horizon, spec.dynamics) for address in addresses]
 
 
-def people_until_half(world: Environment | str, promise: Guarantee, seeds: int = SEEDS, **choices: Any) -> float:
+def people_until_half(world: Environment | str, promise: Guarantee, seeds: int = SEEDS, **choices: Choice) -> float:
     """In one world: from how many people on the regret is half of what acting at random loses; infinite beyond 10^7."""
     before: tuple[float, float] | None = None
     for people in PEOPLE:
@@ -111,7 +109,7 @@ def people_until_half(world: Environment | str, promise: Guarantee, seeds: int =
     return math.inf
 
 
-def _share(world: Environment | str, promise: Guarantee, people: int, seeds: int, choices: dict[str, Any]) -> float:
+def _share(world: Environment | str, promise: Guarantee, people: int, seeds: int, choices: dict[str, Choice]) -> float:
     """The regret as a share of what acting at random loses; all of it where so few people make no batch."""
     try:
         share = run(prepare("ucbvi", world, promise, people, seeds=seeds, **choices)).share_of_random

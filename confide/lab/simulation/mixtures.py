@@ -7,7 +7,7 @@ Gaussian), or as the counter correlates it. `play` is the same protocol with rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 from ...compiled import compiled
 from ...errors import InvalidInput
 from ...learning.learners import Context
-from ...learning.learners.learner import family_of
-from ...learning.learners.vtr import MIXTURE, MixtureContext
+from ...learning.learners.learner import AnyLearner, family_of
+from ...learning.learners.vtr import MIXTURE, MixtureContext, UcrlVtr
 from ...learning.learners.vtr_table import in_table
 from ...learning.planning.evaluation import flow_value
 from ...learning.planning.least_squares import add_outer, explain, weigh
 from ...learning.planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
 from ...mdp import MixtureFeatures, Model
-from ...mechanisms.buffered import best_factors
+from ...mechanisms.buffered import BufferedToeplitzCounter, best_factors
+from ...mechanisms.gaussian import Gaussian
+from ...mechanisms.mechanism import NoiseMechanism
 from ...privacy.guarantee import JOINT, LOCAL, NONE
 from ...protocol.design import TIGHT, Design
 from ...protocol.kinds import mixture
@@ -34,12 +36,12 @@ from .setting import Choices, Outcome, Setting
 from .streams import streams
 
 
-def learns_mixtures(learner: object) -> bool:
+def learns_mixtures(learner: AnyLearner) -> TypeGuard[UcrlVtr]:
     """Whether a learner asks about linear mixtures."""
     return family_of(learner) == MIXTURE
 
 
-def as_table(learner: Any, environment: Environment, choices: Choices) -> Any:
+def as_table(learner: AnyLearner, environment: Environment, choices: Choices) -> AnyLearner:
     """The form of a learner of mixtures for tables under `tight` (`learners.vtr_table`), if it is as it comes; else the learner."""
     promise, model, spec = choices.privacy, environment.model, environment.spec
     if not (learns_mixtures(learner) and learner == type(learner)() and choices.bonus_scale == 1 and model is not None):
@@ -63,7 +65,7 @@ def supports(setting: Setting) -> bool:
 
 
 def mixture_problem(
-    environment: Environment, learner: Any, context: Context
+    environment: Environment, learner: AnyLearner, context: Context
 ) -> tuple[MixtureForm, Callable[[Design], MixtureContext]]:
     """What is to be designed for a learner of mixtures, and a function from the design to the learner's context."""
     model = environment.model
@@ -228,14 +230,18 @@ def _noise_of(design: Design) -> MixtureNoise:
     return _NOISES[design.trust](design.mechanism)
 
 
-def _correlated(counter: Any) -> MixtureNoise:
-    _, outer = best_factors(counter.releases, counter.buffers)
-    return MixtureNoise(counter.sigma, outer.weights, outer.decays)
+def _none(mechanism: NoiseMechanism) -> MixtureNoise:
+    return MixtureNoise(0.0, np.zeros(0), np.zeros(0))
 
 
-_NOISES: dict[str, Callable[[Any], MixtureNoise]] = {
-    NONE: lambda mechanism: MixtureNoise(0.0, np.zeros(0), np.zeros(0)),
-    LOCAL: lambda mechanism: MixtureNoise(mechanism.sigma, np.zeros(0), np.zeros(0)),
-    JOINT: _correlated,
-}
+def _own(mechanism: Gaussian) -> MixtureNoise:
+    return MixtureNoise(mechanism.sigma, np.zeros(0), np.zeros(0))
+
+
+def _correlated(mechanism: BufferedToeplitzCounter) -> MixtureNoise:
+    _, outer = best_factors(mechanism.releases, mechanism.buffers)
+    return MixtureNoise(mechanism.sigma, outer.weights, outer.decays)
+
+
+_NOISES: dict[str, Callable[..., MixtureNoise]] = {NONE: _none, LOCAL: _own, JOINT: _correlated}
 """The noise that a mechanism adds, by trust model."""

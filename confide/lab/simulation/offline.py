@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...analysis.fitting.adopting import Inquiry, JudgePlan
-from ...analysis.fitting.choices import FitChoices
+from ...analysis.fitting.choices import FitChoice, FitChoices
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.findings import first_states, in_people_units, judgement
 from ...analysis.fitting.fit import can_judge, judge_plan, planned_counts
@@ -249,7 +249,7 @@ def prepare_offline(
     bonus_scale: float | None = None,
     horizon: int | None = None,
     model: str | None = None,
-    **choices: Any,
+    **choices: FitChoice,
 ) -> OfflineSetting:
     """The setting of a simulated log, with every choice made before anything is drawn. `behaviour` is as in `practice_of`.
 
@@ -276,7 +276,7 @@ def prepare_offline(
     )
     promise = NoPrivacy() if privacy is None or not privacy.private else require_central(privacy)
     users = validation.integer("episodes", episodes, 1, 10**12)
-    words = {"visits": visits, "calibration": calibration, "scale": bonus_scale, **choices}
+    words: dict[str, FitChoice] = {"visits": visits, "calibration": calibration, "scale": bonus_scale, **choices}
     chosen = FitChoices.of(learner, promise, **words)
     algorithm: Any = make_learner(learner, knowledge, dict(chosen.options), calibration)
     data = simulated_data(knowledge, return_range)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import validation
-from ...analysis.fitting.choices import LINEAR, FitChoices
+from ...analysis.fitting.choices import LINEAR, FitChoice, FitChoices
 from ...analysis.fitting.findings import Units
 from ...analysis.fitting.fit import planned_sums
 from ...analysis.fitting.learning import make_learner
@@ -45,7 +45,7 @@ def simulate_linear(
     bonus_scale: float | None = None,
     horizon: int | None = None,
     seed: int = 0,
-    **options: Any,
+    **options: FitChoice,
 ) -> OfflineRun:
     """Log users, release the statistics the learner queries with replayable noise, learn; `seeds` times over.
 
@@ -70,7 +70,12 @@ def simulate_linear(
     knowledge = Knowledge.declared(model.spec, initial=model.initial, ends=False)
     if not isinstance(feature_table, LinearFeatures):
         feature_table = LinearFeatures.declared(feature_table)
-    words = {"features": feature_table, "calibration": calibration, "scale": bonus_scale, **options}
+    words: dict[str, FitChoice] = {
+        "features": feature_table,
+        "calibration": calibration,
+        "scale": bonus_scale,
+        **options,
+    }
     chosen = FitChoices.of(learner, privacy or NoPrivacy(), **words)
     algorithm: Any = make_learner(learner, knowledge, dict(chosen.options), calibration)
     plan = planned_sums(simulated_data(knowledge), chosen, algorithm)

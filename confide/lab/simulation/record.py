@@ -170,7 +170,7 @@ def _source_of(build: Callable[..., Any]) -> tuple[str, bytes]:
             return str(Path(file).resolve()), Path(file).read_bytes()
         return build.__qualname__, inspect.getsource(build).encode()
     except (OSError, TypeError):
-        return build.__qualname__, repr(getattr(build, "__code__", build)).encode()
+        return build.__qualname__, repr(build.__code__ if inspect.isfunction(build) else build).encode()
 
 
 def _world(world: Environment) -> dict[str, Json]:

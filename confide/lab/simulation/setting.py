@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ... import validation
 from ...compiled import PACKAGE
 from ...errors import InvalidInput, NoiseWarning
 from ...learning.learners import Context, TabularLearner
+from ...learning.learners.learner import AnyLearner, TableState
 from ...learning.planning.evaluation import flow_value, optimal_value
 from ...mdp import PER_STEP, Model
 from ...mdp.feature_policy import FeaturePolicy
@@ -32,6 +33,9 @@ from ...protocol.outlook import TYPICAL, people_for_value, people_needed
 from ...protocol.papers import pools
 from ...validation import Json
 from ..environments import Environment
+
+Choice: TypeAlias = "Json | Schedule"
+"""What a choice of a simulation, or an option of a learner or of shufflers, can be."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Choices:
     the learner's own, and of shufflers.
     """
 
-    learner: Any
+    learner: str | AnyLearner
     environment: str | Environment | Model
     privacy: Guarantee = field(default_factory=NoPrivacy)
     episodes: float = 10_000
@@ -69,11 +73,16 @@ class Choices:
 
     @classmethod
     def of(
-        cls, learner: Any, environment: str | Environment | Model, privacy: Guarantee | None = None, **choices: Any
+        cls,
+        learner: str | AnyLearner,
+        environment: str | Environment | Model,
+        privacy: Guarantee | None = None,
+        **choices: Choice,
     ) -> Choices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option."""
+        make: Callable[..., Choices] = cls  # what each choice may be is checked where a setting is completed
         named = {name: choices.pop(name) for name in NAMES & choices.keys()}
-        return cls(learner, environment, privacy or NoPrivacy(), **named, options=choices)
+        return make(learner, environment, privacy or NoPrivacy(), **named, options=choices)
 
     def as_json(self) -> dict[str, Json] | None:
         """The choices as plain values; None if one of them is an object of Python, which has no name."""
@@ -137,7 +146,7 @@ class Setting:
 
     choices: Choices
     environment: Environment
-    learner: Any
+    learner: AnyLearner
     context: Context
     schedule: Schedule
     design: Design
@@ -159,9 +168,9 @@ class Setting:
         return self.design.counts
 
     @property
-    def compiled(self) -> bool:
-        """Whether the learner's plan is compiled, so that a loop can call it."""
-        return isinstance(self.learner, TabularLearner)
+    def tabular(self) -> TabularLearner | None:
+        """The learner, if its plan is compiled, so that a loop can call it."""
+        return self.learner if isinstance(self.learner, TabularLearner) else None
 
     @property
     def model(self) -> Model:
@@ -233,18 +242,19 @@ class Setting:
             if known is not None:
                 known.add(text)
 
-    def begin(self, rng: np.random.Generator) -> Any:
+    def begin(self, rng: np.random.Generator) -> TableState:
         """The learner's state before any data. Through a burn-in people act at random, whatever the learner thinks."""
-        state = self.learner.begin(self.context, rng)
-        if not self.schedule.burn_in:
-            return state
-        return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]), mixture=None)
+        begun = self.learner.begin(self.context, rng)
+        if self.schedule.burn_in:
+            begun = replace(begun, policy=np.full_like(begun.policy, 1 / begun.policy.shape[-1]), mixture=None)
+        state: TableState = begun
+        return state
 
     @property
     def episodes_needed(self) -> float:
         """After about how many episodes something can be learned at all; 0 without privacy."""
         average, model = people_needed(self.design, TYPICAL), self.environment.model
-        if average == 0 or model is None or not self.compiled:
+        if average == 0 or model is None or self.tabular is None:
             return average
         return max(average, people_for_value(self.design, model))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...compiled import compiled, specialise
 from ...errors import InvalidInput
-from ...learning.learners.learner import plan
+from ...learning.learners.learner import Plan, plan
 from ...learning.planning.evaluation import flow_value, flow_visits
 from ...privacy.guarantee import SHUFFLE
 from ...protocol.design import Design
@@ -210,29 +210,30 @@ def loop(
 
 
 @cache
-def _loop(name: str, the_plan: Callable[..., Any], adder: Callable[..., Any]) -> Callable[..., None]:
+def _loop(name: str, the_plan: Plan, adder: Callable[..., None]) -> Callable[..., None]:
     return specialise(loop, name, plan=the_plan, add_batch=adder)
 
 
 def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: shufflers who add up flipped bits, and a learner with a compiled plan."""
-    return setting.design.trust == SHUFFLE and setting.design.kind.name in (bits.KIND, step.KIND) and setting.compiled
+    told = setting.design.trust == SHUFFLE and setting.design.kind.name in (bits.KIND, step.KIND)
+    return told and setting.tabular is not None
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed, batch by batch."""
-    design, model = setting.design, setting.model
-    if design.mixing is None:
+    design, model, learner = setting.design, setting.model, setting.tabular
+    if design.mixing is None or learner is None:
         raise InvalidInput(
             "shuffle-loop-learner",
             "This loop is for shufflers and learners with a compiled plan. Use the batched engine.",
         )
-    adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting)
+    adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting, learner)
     mixer, estimated = mixer_of(design), zero_counts(setting.counts)
     noise, (_, counts) = Noise(*errors.noise[-1]), estimated
     played = int((mixer.ends <= setting.schedule.users).sum())
-    policy_values = np.empty((played + 1, setting.learner.models_for(noise, counts.transitions.size)))
-    planning = setting.learner.plan_for(noise, setting.context.spec)
+    policy_values = np.empty((played + 1, learner.models_for(noise, counts.transitions.size)))
+    planning = learner.plan_for(noise, setting.context.spec)
     _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
         World(model.transitions, model.rewards, model.initial),
         mixer,

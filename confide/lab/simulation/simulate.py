@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,14 +25,15 @@ from ...privacy.guarantee import CENTRAL
 from ...privacy.schedule import EVERY, MOST_USERS
 from ...protocol.accepted import BROWSERS
 from ...protocol.defaults import SHUFFLING, request_for
-from ...protocol.design import AUTO, PAPER, TIGHT, make
+from ...protocol.design import AUTO, PAPER, TIGHT, Design, make
+from ...protocol.kinds import Question
 from ...protocol.papers import AUTHORS, POOLED, author, pools
 from ...validation import Json
 from ..environments import Environment
 from ..environments.registry import resolve
 from . import batched, featured, mixtures, play, stepwise
 from .record import RECORD, record_of
-from .setting import Choices, Outcome, Setting, as_printed, parse_schedule
+from .setting import Choice, Choices, Outcome, Setting, as_printed, parse_schedule
 from .streams import root_of
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def prepare(
     environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
-    **choices: Any,
+    **choices: Choice,
 ) -> Setting:
     """The setting of a simulation, every choice made and checked before anything runs. Arguments are those of `simulate`."""
     return complete(Choices.of(learner, environment, privacy, episodes=episodes, **choices))
@@ -133,7 +134,7 @@ def by_address(choices: Choices) -> Choices:
 _DEFAULTS = {each.name: each.default for each in fields(Choices)}
 
 
-def _problem(world: Environment, learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
+def _problem(world: Environment, learner: AnyLearner, context: Context) -> tuple[Question, Callable[[Design], Context]]:
     """What is to be designed for a learner, and a function from the design to the learner's context.
 
     Learners of mixtures and of features have problems of their own; of any other it is the question that it asks first.
@@ -146,7 +147,7 @@ def _problem(world: Environment, learner: Any, context: Context) -> tuple[Any, C
     return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
 
 
-def _make_learner(name: Any, calibration: str, options: dict[str, Json]) -> Any:
+def _make_learner(name: str | AnyLearner, calibration: str, options: dict[str, Json]) -> AnyLearner:
     """The learner of that name, under `paper` and `sound` as its paper prints it; what is no name is a learner already."""
     if not isinstance(name, str):
         if options:
@@ -158,7 +159,8 @@ def _make_learner(name: Any, calibration: str, options: dict[str, Json]) -> Any:
         return name
     listing = online_listing(name)
     printed = {} if calibration == TIGHT else listing.paper
-    return learners.make(name, **{**printed, **options})
+    made: AnyLearner = learners.make(name, **{**printed, **options})
+    return made
 
 
 def online_listing(name: str) -> learners.LearnerListing:
@@ -214,7 +216,7 @@ def simulate(
     workers: int = 1,
     progress: Progress | None = None,
     label: str = "",
-    **choices: Any,
+    **choices: Choice,
 ) -> Run:
     """Learn from `episodes` simulated people, `seeds` times over, and measure the regret exactly.
 
@@ -223,10 +225,7 @@ def simulate(
     per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`. An interrupted run keeps the
     seeds that were finished.
     """
-    chosen = Choices.of(
-        learner, environment, privacy, episodes=episodes, seeds=seeds, seed=seed, engine=engine, **choices
-    )
-    setting = complete(chosen)
+    setting = prepare(learner, environment, privacy, episodes, seeds=seeds, seed=seed, engine=engine, **choices)
     setting.warn_if_drowned()
     return run(setting, workers, progress, label)
 

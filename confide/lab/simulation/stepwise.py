@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from ...compiled import bare, compiled, specialise
 from ...errors import InvalidInput
-from ...learning.learners.learner import plan
+from ...learning.learners.learner import Plan, plan
 from ...learning.planning.addresses import GeneratorAddress, address_of, generator_at
 from ...learning.planning.evaluation import flow_value
 from ...learning.planning.inlined import inlined
@@ -23,6 +23,7 @@ from ...mechanisms.bounded import Bounded
 from ...mechanisms.exact import ExactCounter
 from ...mechanisms.gaussian import Gaussian
 from ...mechanisms.laplace import Laplace
+from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.randomized_response import RandomizedResponse
 from ...mechanisms.tree import TreeCounter
 from ...privacy.guarantee import JOINT, LOCAL, NONE
@@ -191,18 +192,23 @@ tree_laplace = specialise(add_node, "laplace", respond=add_laplace)
 tree_gaussian = specialise(add_node, "gaussian", respond=add_gaussian)
 
 
-def _compiled_name(function: Callable[..., Any]) -> str:
+def _compiled_name(function: Callable[..., None]) -> str:
     """The name a function is compiled under, which no other function has."""
     return f"_{function.__module__}_{function.__name__}".replace(".", "_")
 
 
 @cache
-def _loop(name: str, the_plan: Callable[..., Any], responding: Callable[..., Any]) -> Callable[..., float]:
+def _loop(name: str, the_plan: Plan, responding: Respond) -> Callable[..., float]:
     return specialise(loop, name, bare, plan=the_plan, respond=responding)
 
 
-Response = tuple[Callable[..., Any], float, Array]
+Respond = Callable[..., None]
+"""A compiled function of the arguments of `respond` above."""
+
+Response = tuple[Respond, float, Array]
 """A compiled `respond`, its size, and its nodes."""
+
+M = TypeVar("M", bound=NoiseMechanism)
 
 
 def _tree(counter: TreeCounter, cells: int) -> Response:
@@ -210,23 +216,44 @@ def _tree(counter: TreeCounter, cells: int) -> Response:
     return (tree_laplace if counter.node == "laplace" else tree_gaussian), counter.scale, nodes
 
 
-_RESPONSES: dict[type, Callable[[Any, int], Response]] = {
-    ExactCounter: lambda mechanism, cells: (add_nothing, 0.0, np.zeros((1, 1))),
-    Laplace: lambda mechanism, cells: (add_laplace, mechanism.scale, np.zeros((1, 1))),
-    Gaussian: lambda mechanism, cells: (add_gaussian, mechanism.sigma, np.zeros((1, 1))),
-    Bounded: lambda mechanism, cells: (add_bounded, mechanism.grid, mechanism.distribution()[None]),
-    RandomizedResponse: lambda mechanism, cells: (flip_bits, mechanism.flip, np.zeros((1, cells))),
-    TreeCounter: _tree,
-}
+def _exact(mechanism: ExactCounter, cells: int) -> Response:
+    return add_nothing, 0.0, np.zeros((1, 1))
+
+
+def _laplace(mechanism: Laplace, cells: int) -> Response:
+    return add_laplace, mechanism.scale, np.zeros((1, 1))
+
+
+def _gaussian(mechanism: Gaussian, cells: int) -> Response:
+    return add_gaussian, mechanism.sigma, np.zeros((1, 1))
+
+
+def _bounded(mechanism: Bounded, cells: int) -> Response:
+    return add_bounded, mechanism.grid, mechanism.distribution()[None]
+
+
+def _flipped(mechanism: RandomizedResponse, cells: int) -> Response:
+    return flip_bits, mechanism.flip, np.zeros((1, cells))
+
+
+_RESPONSES: dict[type, Callable[..., Response]] = {}
 """What a mechanism, and none that is derived from it, does in compiled code: response(mechanism, cells)."""
 
 # Where an aggregate does no more than add up what everybody sends, or count under a counter. A tree counts after everybody.
 TRUSTS = (NONE, LOCAL, JOINT)
 
 
-def register(mechanism: type, response: Callable[[Any, int], Response]) -> None:
+def register(mechanism: type[M], response: Callable[[M, int], Response]) -> None:
     """Enter what a mechanism does in compiled code; `respond` above says what it is given. Compare its law with the aggregate's."""
     _RESPONSES[mechanism] = response
+
+
+register(ExactCounter, _exact)
+register(Laplace, _laplace)
+register(Gaussian, _gaussian)
+register(Bounded, _bounded)
+register(RandomizedResponse, _flipped)
+register(TreeCounter, _tree)
 
 
 def supports(setting: Setting) -> bool:
@@ -235,20 +262,20 @@ def supports(setting: Setting) -> bool:
     after_everybody = setting.schedule.kind == EVERY or type(design.mechanism) is not TreeCounter
     whole_episodes = design.question.kind == counts_kind  # the loop counts all that a person did
     known = whole_episodes and design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
-    return known and setting.compiled and setting.environment.model is not None
+    return known and setting.tabular is not None and setting.environment.model is not None
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed, person by person."""
-    learner, question, model, mechanism = setting.learner, setting.counts, setting.model, setting.design.mechanism
-    if not supports(setting):
+    learner, question, model, mechanism = setting.tabular, setting.counts, setting.model, setting.design.mechanism
+    if learner is None or not supports(setting):
         raise InvalidInput(
             "stepwise-engine-unfit",
             "The stepwise engine does not know this mechanism or learner. Use the batched engine.",
         )
     responding, size, nodes = _RESPONSES[type(mechanism)](mechanism, question.cells)
     rng, schedule, errors = streams(root), setting.schedule, error_tables(setting.design)
-    learning, curve = learning_of(setting), curve_of(setting)
+    learning, curve = learning_of(setting, learner), curve_of(setting)
     burn_in = schedule.burn_in > 0
     every = schedule.kind == EVERY and not burn_in
     ends = np.zeros(0, dtype=np.int64) if every else schedule.ends

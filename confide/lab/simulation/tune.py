@@ -22,7 +22,8 @@ from ...mdp import Model
 from ...privacy import Guarantee
 from ...validation import Json
 from ..environments import Environment
-from .simulate import simulate
+from .setting import Choice
+from .simulate import prepare, run
 
 if TYPE_CHECKING:
     from ...learning.learners.learner import AnyLearner
@@ -111,7 +112,7 @@ def tune(
     workers: int = 1,
     progress: Progress | None = None,
     command: str = "",
-    **choices: Any,
+    **choices: Choice,
 ) -> Tuning:
     """Simulate with each value of the grid, the same people each time. `choices` are those of `simulate`.
 
@@ -123,9 +124,11 @@ def tune(
     finals, config = [], {}
     for done, value in enumerate(values, start=1):
         attempt = {**choices, constant: value}
-        run = simulate(learner, environment, privacy, episodes, seeds, seed=seed, workers=workers, **attempt)
-        finals.append(run.regret[:, -1] * (1 if run.measure == "regret" else -1))
-        config = {key: entry for key, entry in run.config.items() if key not in (constant, "choices")}
+        setting = prepare(learner, environment, privacy, episodes, seeds=seeds, seed=seed, **attempt)
+        setting.warn_if_drowned()
+        done_runs = run(setting, workers)
+        finals.append(done_runs.regret[:, -1] * (1 if done_runs.measure == "regret" else -1))
+        config = {key: entry for key, entry in done_runs.config.items() if key not in (constant, "choices")}
         config["options"] = {
             key: value for key, value in choices.items() if key not in (*config, constant) and value is not None
         }

@@ -6,9 +6,9 @@ import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ... import validation
 from ...learning.planning import policy_value
@@ -17,9 +17,10 @@ from ...privacy import Schedule
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, Guarantee
 from ...protocol.trusts.mixing import BEYOND
 from ...service.contract.folder import Folder
-from ...service.contract.heads import SignedHead
+from ...service.contract.heads import Head, SignedHead
 from ...service.contract.intermediary import SHUFFLER
 from ...service.device.chain import fetched
+from ...validation import Json
 from .. import environments
 from .admission import Applicant, make_admitting
 from .processes import Process
@@ -48,13 +49,30 @@ PLACES = 1
 """So many rounds stay open, for people who play by hand."""
 
 
+class DemoRound(TypedDict):
+    """A round as it opened: after how many people, and what its policy is worth."""
+
+    round: int
+    people: int
+    value: float
+
+
+class DemoSummary(TypedDict):
+    """What a demonstration showed."""
+
+    rounds: list[DemoRound]
+    reports: dict[str, Json]
+    certificate: Mapping[str, Mapping[str, Json]]
+    seconds: float
+
+
 def demonstrate(
     people: int = PEOPLE,
-    on_round: Callable[[dict[str, Any]], None] | None = None,
+    on_round: Callable[[DemoRound], None] | None = None,
     trust: str = LOCAL,
     on_served: Callable[[str], None] | None = None,
-    on_end: Callable[[dict[str, Any]], None] | None = None,
-) -> dict[str, Any]:
+    on_end: Callable[[DemoSummary], None] | None = None,
+) -> DemoSummary:
     """Run a service for a minute, and return a summary. on_round: called with every round as it opens. on_served: called with
     the address at which the service shows itself. on_end: called with the summary, while the service still runs.
     """
@@ -69,14 +87,14 @@ def demonstrate(
             if on_served is not None:
                 on_served(process.url)
             visitors = Visitors(process.url, WORLD, credential=Applicant(folder.issuer_path))
-            rows: list[dict[str, Any]] = []
+            rows: list[DemoRound] = []
             totals = Visit()
             rounds = len(visitors.contract.ends) - PLACES
             for number in range(1, rounds + 2):
                 head = _opened(visitors, number)
                 raw = fetched(visitors.transport, f"/v1/policies/{head.policy}")
                 values = [policy_value(world.model, policy) for policy in policies.from_bytes(raw, world.spec)]
-                row = {"round": number, "people": head.people, "value": sum(values) / len(values)}
+                row: DemoRound = {"round": number, "people": head.people, "value": sum(values) / len(values)}
                 rows.append(row)
                 if on_round is not None:
                     on_round(row)
@@ -87,7 +105,7 @@ def demonstrate(
             certificate = json.loads(fetched(visitors.transport, "/v1/certificate"))
             visitors.close()
             reports = totals.as_json()
-            summary = {
+            summary: DemoSummary = {
                 "rounds": rows,
                 "reports": {name: reports[name] for name in ("sent", "counted", "refused")},
                 "certificate": certificate,
@@ -131,7 +149,7 @@ def _processes(folder: Folder) -> Iterator[Process]:
         yield process.start()
 
 
-def _opened(visitors: Visitors, number: int) -> Any:
+def _opened(visitors: Visitors, number: int) -> Head:
     """The head of a round, once it is open."""
     until = time.monotonic() + LEARNING
     while True:

@@ -119,7 +119,7 @@ def _played(
         lost += sum(users * (setting.optimal_value - values[before]) for users, before in groups)
         if number >= full:
             break
-        sums = []
+        sums: list[Any] = []
         for users, before in groups:
             question = design.question.member_for(learner.ask(states[before]))
             sums += draw_sums(question, states[before].policies, users, number)

@@ -231,7 +231,7 @@ def walk(model: Model, episode: Episode, rng: np.random.Generator) -> None:
     state = int(rng.choice(spec.states, p=model.initial))
     for step in range(spec.horizon):
         layer = step if spec.layers > 1 else 0
-        action = episode.act(state)
+        action = int(episode.act(state))
         reward = float(rng.random() < model.rewards[layer, state, action])
         state = int(rng.choice(spec.states, p=model.transitions[layer, state, action]))
         episode.observe(reward, state)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...analysis.results import Run
 from ...errors import FormatError, InvalidInput
+from ...learning.learners.learner import AnyLearner
+from ...mdp import Model
+from ...privacy import Guarantee
 from ...validation import Json
+from ..environments import Environment
 from ..simulation import Choices, complete
 from ..simulation.record import RECORD, same_files, same_sources
+from ..simulation.setting import Choice
 from .seeds import UnfinishedRun
 
 SAVED = "choices"
@@ -53,13 +58,20 @@ class StudyCell(NamedTuple):
         return UnfinishedRun.begun(setting, self.folder, self.label)
 
 
-def cells_of(arguments: Mapping[str, Json], folder: Path | None) -> list[StudyCell]:
+Single: TypeAlias = "Choice | AnyLearner | Environment | Model | Guarantee"
+"""One value of an argument of `simulate`."""
+Axis: TypeAlias = "Single | Sequence[Single]"
+"""One value, or the several of an axis."""
+
+
+def cells_of(arguments: Mapping[str, Axis], folder: Path | None) -> list[StudyCell]:
     """A cell for each combination: an argument that is a list or a tuple is an axis, every other one is the same in all cells."""
     axes = {name: list(value) if isinstance(value, list | tuple) else [value] for name, value in arguments.items()}
     empty = [name for name, values in axes.items() if not values]
     if empty:
         raise InvalidInput("study-axis-empty", f"An axis needs at least one value. {empty[0]} has none. Leave it out.")
-    combined = [Choices.of(**dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())]
+    make: Callable[..., Choices] = Choices.of
+    combined = [make(**dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())]
     named = values_of(combined)
     cells = [
         StudyCell(choices, label_of(values), _place(folder, values))

@@ -75,7 +75,7 @@ def finished_runs(
     """The runs as they are finished, each with its number. `progress` is called with how many seeds of all are done."""
     here = engine.scheduler is None and engine.workers == 1
     places = [(number, index) for number, run in runs.items() for index in run.missing]
-    tasks: list[tuple[Any, ...]] = [(_sent(runs[number].setting, here), index) for number, index in places]
+    tasks = [(_sent(runs[number].setting, here), index) for number, index in places]
     yield from ((number, run.run()) for number, run in runs.items() if not run.missing)
     done = sum(len(run.done) for run in runs.values())
     progress(done)

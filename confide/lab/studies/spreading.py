@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from ... import validation
 from ...errors import InvalidInput
 from ...loading import worker_setup
 
 T = TypeVar("T")
+Task = TypeVarTuple("Task")
 LOCAL, DASK = "local", "dask"
 
 
@@ -31,7 +32,9 @@ class TaskEngine:
             )
 
 
-def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine: TaskEngine) -> Iterator[tuple[int, T]]:
+def spread(
+    function: Callable[[*Task], T], tasks: Sequence[tuple[*Task]], engine: TaskEngine
+) -> Iterator[tuple[int, T]]:
     """Call a function with each task's arguments, and yield the task's number and the result, as they are finished."""
     if engine.scheduler is not None:
         from ...analysis.fitting.dask_parts import connect, finished
@@ -50,5 +53,5 @@ def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine:
         yield from Parallel(n_jobs=engine.workers, return_as="generator_unordered", **worker_setup())(calls)
 
 
-def _numbered(number: int, function: Callable[..., T], task: tuple[Any, ...]) -> tuple[int, T]:
+def _numbered(number: int, function: Callable[[*Task], T], task: tuple[*Task]) -> tuple[int, T]:
     return number, function(*task)

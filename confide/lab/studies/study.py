@@ -17,7 +17,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +26,14 @@ from ...analysis.reporting.facets import INTERVAL, FacetCurve, facet_figure
 from ...analysis.results import Run
 from ...analysis.results.folder import discard, kept_place
 from ...errors import FormatError, InvalidInput, RecordWarning
+from ...learning.learners.learner import AnyLearner
 from ...mdp import Model
 from ...privacy import Guarantee
 from ..environments import Environment
 from ..simulation import Choices
 from ..simulation.record import RECORD, same_sources
-from ..simulation.setting import users_level
-from .cells import SAVED, StudyCell, cells_of, values_of
+from ..simulation.setting import Choice, users_level
+from .cells import SAVED, Axis, StudyCell, cells_of, values_of
 from .seeds import UnfinishedRun, finished_runs
 from .spreading import DASK, TaskEngine
 
@@ -51,16 +51,16 @@ class Study:
 
     def __init__(
         self,
-        learner: Any,
+        learner: str | AnyLearner,
         environment: str | Environment | Model | Sequence[str | Environment | Model],
         privacy: Guarantee | Sequence[Guarantee] | None = None,
         episodes: float | Sequence[float] = 10_000,
         seeds: int | Sequence[int] = 5,
         *,
         folder: str | Path | None = None,
-        **choices: Any,
+        **choices: Choice,
     ) -> None:
-        arguments = {
+        arguments: dict[str, Axis] = {
             "learner": learner,
             "environment": environment,
             "privacy": privacy,
@@ -219,7 +219,7 @@ class Study:
 
     def _fixed(self) -> str:
         """What all runs share, of world, episodes and seeds."""
-        shared: dict[str, set[Any]] = {
+        shared: dict[str, set[str] | set[int]] = {
             "{}": {run.environment for run in self.runs},
             "{:,} episodes": {run.episodes for run in self.runs},
             "{} seeds": {run.seeds for run in self.runs},

@@ -73,6 +73,11 @@ class OfflinePlan(NamedTuple):
         return float(self.model.initial @ self.values[0])
 
 
+def plan_of(learned: object) -> OfflinePlan | None:
+    """What a learner made of a release, if it keeps what others need to judge it; learners of one's own may not."""
+    return learned if isinstance(learned, OfflinePlan) else None
+
+
 class Judge(NamedTuple):
     """What a policy is judged by: the other part of a release, and what people earned."""
 
@@ -222,6 +227,11 @@ class Apvi:
 def _along(values: Array, spec: Spec) -> Array:
     """(L, S): the values that follow a step, or their mean over steps."""
     return values[1:] if spec.layers > 1 else np.asarray(values[1:].mean(axis=0, keepdims=True))
+
+
+def apvi_of(learner: object) -> Apvi | None:
+    """The learner, if it is this one: only it chooses by one part of a release and judges by another."""
+    return learner if isinstance(learner, Apvi) else None
 
 
 def apvi(

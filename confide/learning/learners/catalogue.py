@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ... import validation
 from ...errors import InvalidInput
 from ...loading import announced, sibling
 from ...validation import Json
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ...mdp.knowledge import Knowledge
+    from ...mdp.linear import BlockFeatures, LinearFeatures
+    from ..planning.pessimism import Constants
+
 GROUP = "confide.learners"
 """The entry-point group in which other packages announce learners."""
 
+Option: TypeAlias = "Json | NDArray[np.float64] | BlockFeatures | LinearFeatures | Constants | Knowledge"
+"""What an option of a learner can be: what JSON can say, and what only Python can give."""
+
 Build = Callable[..., Any]
-"""Makes a learner out of its options."""
+"""Makes a learner out of its options: one that learns online (`learner.Learner`), or from one release of logged people."""
+
+L = TypeVar("L")
 
 
 @dataclass(frozen=True)
@@ -60,12 +73,12 @@ def registered(name: str) -> Build | None:
     return _LISTINGS[name].build if name in _LISTINGS else None
 
 
-def make(name: str, **options: Any) -> Any:
+def make(name: str, **options: Option) -> Any:
     """The learner of that name. Options are those of its function, such as `bonus` of `ucbvi`."""
     return _built(name, listing(name).build, options)
 
 
-def _built(name: str, build: Build, options: dict[str, Any]) -> Any:
+def _built(name: str, build: Callable[..., L], options: Mapping[str, Option]) -> L:
     """The learner of a builder. Only options it does not take are the caller's mistake; its own errors stay."""
     signature = inspect.signature(build)
     try:
@@ -92,14 +105,15 @@ def register(name: str, description: str = "") -> Callable[[Build], Build]:
 
 def _same_source(known: Build, build: Build) -> bool:
     """Whether this is the same line of the same file, imported a second time, as loading compiled code may do."""
-    return known is not build and getattr(known, "__code__", None) == getattr(build, "__code__", build)
+    functions = inspect.isfunction(known) and inspect.isfunction(build)
+    return known is not build and functions and known.__code__ == build.__code__
 
 
 def _ours(name: str, description: str, module: str, paper: dict[str, Json], logged: bool = False) -> LearnerListing:
     """A learner of this room, imported when it is made: compiled code is not loaded before it is needed."""
 
-    def build(**options: Any) -> Any:
-        return _built(name, getattr(sibling(str(__package__), module), name.replace("-", "_")), options)
+    def build(**options: Option) -> object:
+        return _built(name, vars(sibling(str(__package__), module))[name.replace("-", "_")], options)
 
     return LearnerListing(name, description, build, paper, logged)
 

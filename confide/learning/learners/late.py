@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...protocol.releases.release import Array, CountRelease
-from .learner import State, TabularLearner
+from .learner import CountLearner, State
 
 if TYPE_CHECKING:  # a collector loads this, and nothing that compiles
     from ..planning.weighing import WeightedCounts
@@ -22,7 +22,7 @@ def expected_visits(state: State) -> Array | None:
     return None if weighted is None else weighted.expected.copy()
 
 
-def learn_late(learner: TabularLearner, state: State, release: CountRelease, expected: Array) -> State:
+def learn_late(learner: CountLearner, state: State, release: CountRelease, expected: Array) -> State:
     """The state after people who followed an earlier policy, of whom so many visits were expected, are in the release.
 
     What they told is weighed and remembered; whoever comes next follows the state's policy as before.

@@ -86,6 +86,20 @@ class State:
         return Policy(self.policy)
 
 
+class TableState(Protocol):
+    """The state of a learner whose policies are tables."""
+
+    @property
+    def policy(self) -> Array:
+        """(H, S, A) the policy that is recommended."""
+        ...
+
+    @property
+    def policies(self) -> Array:
+        """(M, H, S, A) the policies in use."""
+        ...
+
+
 C = TypeVar("C", contravariant=True)
 S = TypeVar("S")
 Q = TypeVar("Q", covariant=True)

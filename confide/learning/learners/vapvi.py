@@ -221,7 +221,7 @@ def vapvi(
         options = {"end_reward": knowledge.end_reward if knowledge.ends else None, **options}
     own: dict[str, Json] = {}
     if not tight:
-        own = {"split": True, "shift": QUANTILE, "ridge": 1 / getattr(known, "bound", 1.0) ** 2}
+        own = {"split": True, "shift": QUANTILE, "ridge": 1 / known.bound**2}
     if calibration == "paper":
         own |= {"shift": regression.PRINTED, "remainder": None}
     return Vapvi(known, pessimism=kind, tight=tight, **{**own, **options})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgpack
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import ConfideError, FormatError
 from ...privacy import Guarantee
+from ...validation import Plain
 from ..kinds import CountQuestion
 from .release import CountRelease, Counts, Noise, Radius
 
@@ -93,7 +95,7 @@ def _pack_noise(release: CountRelease) -> list[float]:
     return numbers[:-1] if release.noise.visits == of_a_row else numbers
 
 
-def _unpack_noise(values: Any, question: CountQuestion) -> Noise:
+def _unpack_noise(values: Sequence[float], question: CountQuestion) -> Noise:
     numbers = [validation.number("noise", value) for value in values]
     if len(numbers) > 4:
         return Noise(*numbers)
@@ -127,7 +129,7 @@ def _unpackb(data: bytes) -> Any:
     return msgpack.unpackb(data, max_array_len=MOST_RELEASES, max_str_len=4096, max_bin_len=limit)
 
 
-def _pack(array: NDArray[np.float64], resolution: int) -> list[Any]:
+def _pack(array: NDArray[np.float64], resolution: int) -> list[Plain]:
     """[type, q, bytes]: integers over q, in the smallest type that holds them, or floats with q = 0."""
     there = np.flatnonzero(array)  # in large tables most cells cannot be
     values = array.ravel()[there]

@@ -7,20 +7,19 @@ design, and rewards, which are beside it. Who learns linear models of described 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import FormatError, InvalidInput
 from ...learning import learners
 from ...learning.learners import Context, State, state_bytes
 from ...learning.learners.late import expected_visits
-from ...learning.learners.learner import family_of
-from ...mdp import Policy, policies
+from ...learning.learners.learner import AnyLearner, TableState, TabularLearner, family_of
+from ...mdp import Policy, Spec, policies
 from ...mdp.feature_policy import published
 from ...protocol.kinds import asked, moments
 from ...protocol.kinds.moments import MOMENTS
@@ -28,7 +27,7 @@ from ..contract.contract import Contract
 
 if TYPE_CHECKING:
     from ...learning.learners.linear import FeatureState
-    from ...learning.learners.vtr import MixtureState
+    from ...learning.learners.vtr import MixtureState, UcrlVtr
 
 MIXTURE, FEATURES = "mixture", "features"
 """Families of learners: of linear mixtures, and of described features."""
@@ -36,43 +35,39 @@ _KINDS = {MIXTURE: MIXTURE, FEATURES: moments.KIND}
 """The kind of questions that a family asks; all others ask about counts."""
 
 
-class LearnerAdapter(Protocol):
-    """How the learner of a contract begins, is stored, and asks, round by round."""
+S = TypeVar("S")
 
-    context: Any
-    """The context that the learner begins with."""
 
-    def state_to_bytes(self, state: Any) -> bytes:
+class LearnerAdapter(Protocol[S]):
+    """How the learner of a contract begins, is stored, and asks, round by round; generic in the learner's states."""
+
+    @property
+    def context(self) -> Context:
+        """The context that the learner begins with."""
+        ...
+
+    def state_to_bytes(self, state: S) -> bytes:
         """The bytes of a learner's state that are stored between rounds."""
         ...
 
-    def state_from_bytes(self, data: bytes) -> Any:
+    def state_from_bytes(self, data: bytes) -> S:
         """The state that `state_to_bytes` stored."""
         ...
 
-    def expected_bytes(self, state: Any) -> bytes:
+    def expected_bytes(self, state: S) -> bytes:
         """The visits expected of whoever follows the state's policy, as bytes; empty where people are not weighed by them."""
         ...
 
-    def question_bytes(self, state: Any) -> bytes:
+    def question_bytes(self, state: S) -> bytes:
         """The question that people are asked next, as bytes; empty where it never changes."""
         ...
 
-    def policy_bytes(self, state: Any) -> bytes:
+    def policy_bytes(self, state: S) -> bytes:
         """The policies in use, as they are published."""
         ...
 
-    def first_bytes(self, state: Any) -> bytes:
+    def first_bytes(self, state: S) -> bytes:
         """The policies before anybody came, as they are published."""
-        ...
-
-
-class InTables(Protocol):
-    """A learner's state whose policies are tables (H, S, A)."""
-
-    @property
-    def policies(self) -> Iterable[NDArray[np.float64]]:
-        """The policies in use."""
         ...
 
 
@@ -82,14 +77,14 @@ class _Tables:
     def __init__(self, contract: Contract) -> None:
         self._design = contract.design
 
-    def first_bytes(self, state: InTables) -> bytes:
+    def first_bytes(self, state: TableState) -> bytes:
         """Those of the state; through a burn-in people act at random."""
         if not self._design.schedule.burn_in:
             return self.policy_bytes(state)
         spec = self._design.question.spec
         return policies.to_bytes([Policy.uniform(spec.horizon, spec.states, spec.actions)])
 
-    def policy_bytes(self, state: InTables) -> bytes:
+    def policy_bytes(self, state: TableState) -> bytes:
         """The tables of the policies in use."""
         return policies.to_bytes([Policy(table) for table in state.policies])
 
@@ -97,7 +92,7 @@ class _Tables:
 class CountAdapter(_Tables):
     """The adapter of learners from counts."""
 
-    def __init__(self, contract: Contract, learner: Any) -> None:
+    def __init__(self, contract: Contract, learner: TabularLearner) -> None:
         super().__init__(contract)
         self._learner, design = learner, contract.design
         self._family = asked.ASKED.question_of(design) if design.question.kind == asked.KIND else None
@@ -125,11 +120,12 @@ class CountAdapter(_Tables):
 class MixtureAdapter(_Tables):
     """The adapter of learners of linear mixtures: `ucrl-vtr`."""
 
-    def __init__(self, contract: Contract, learner: Any) -> None:
+    def __init__(self, contract: Contract, learner: UcrlVtr) -> None:
         from ...learning.learners.vtr import MixtureContext
+        from ...protocol.kinds.mixture import MIXTURE as KIND
 
         super().__init__(contract)
-        form: Any = contract.design.question
+        form = KIND.question_of(contract.design)
         self._learner = learner
         rewards = known_rewards(contract.document["learner"].get("rewards"), form.spec)
         self.context = MixtureContext(*_context_fields(contract), form=form, rewards=rewards)
@@ -152,8 +148,7 @@ class MixtureAdapter(_Tables):
 
     def question_bytes(self, state: MixtureState) -> bytes:
         """The value function that the policy was planned with."""
-        question: bytes = self._learner.ask(state).to_bytes()
-        return question
+        return self._learner.ask(state).to_bytes()
 
 
 class FeatureAdapter:
@@ -194,12 +189,12 @@ class FeatureAdapter:
         return self.policy_bytes(state)
 
 
-def _context_fields(contract: Contract) -> tuple[Any, int, float, float]:
+def _context_fields(contract: Contract) -> tuple[Spec, int, float, float]:
     settings, design = contract.document["learner"], contract.design
     return design.question.spec, contract.expected, settings["failure"], settings["bonus_scale"]
 
 
-def known_rewards(declared: Any, spec: Any) -> Any:
+def known_rewards(declared: ArrayLike | None, spec: Spec) -> NDArray[np.float64]:
     """(H, S, A) what every action earns in every state, which is known to all; refused unless in [0, 1]."""
     if declared is None:
         raise InvalidInput(
@@ -222,7 +217,7 @@ _ADAPTERS: dict[str, type[CountAdapter] | type[MixtureAdapter] | type[FeatureAda
 """Adapters by kind of question; all others are about counts."""
 
 
-def learner_of(contract: Contract) -> tuple[Any, LearnerAdapter]:
+def learner_of(contract: Contract) -> tuple[AnyLearner, LearnerAdapter[Any]]:
     """The learner that a contract names, and its adapter."""
     settings = contract.document["learner"]
     learner = learners.make(settings["name"], **settings["options"])

@@ -14,11 +14,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from ...errors import ConfideError, FormatError
 from ...mdp import Policy, policies
 from ...protocol.kinds.question import asked_by
+from ...validation import Plain
 from ..contract.contract import Contract
 from ..contract.exchange import Restored
 from ..contract.files import write_whole
@@ -46,7 +46,7 @@ class LearnerProcess:
         self._contract = contract
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, *message: Any) -> list[bytes]:
+    def ask(self, *message: Plain) -> list[bytes]:
         """Send one message to the process and return its answer."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import InvalidInput
@@ -20,6 +22,7 @@ from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.accepted import BROWSERS
 from ...protocol.design import AUTO, Design, make
 from ...protocol.releases.report import report_length
+from ...validation import Json, Plain
 from ..contract import keys
 from ..contract.contract import Contract, weaker
 from ..contract.files import write_whole
@@ -31,6 +34,8 @@ from ..contract.tokens import TokenIssuer
 from .adapters import FEATURES, MIXTURE, known_rewards
 
 if TYPE_CHECKING:
+    from ...protocol.kinds import Question
+    from ...protocol.kinds.mixture import MixtureForm
     from ...protocol.kinds.moments import MomentsQuestion
 
 WINDOW = 600.0
@@ -49,7 +54,7 @@ class ServiceChoices:
     operator: str = ""
     """Who runs it; by default as in the contract before, or its name."""
     learner: str = "ucbvi"
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)
     """Of the learner."""
     schedule: Schedule | None = None
     """When policies change; by default as in a simulation."""
@@ -70,17 +75,17 @@ class ServiceChoices:
     """Of a shuffler: which share of them is honest, one half by default."""
     devices: str = BROWSERS
     """Whose devices take part: those in pages too, or any."""
-    between: dict[str, Any] = field(default_factory=dict)
+    between: Mapping[str, Json] = field(default_factory=dict)
     """What else the contract is to say of its shuffler or its curator."""
     between_key: bytes | None = None
     """Of a successor, the private key of the shuffler or curator before; None where whoever runs it has it."""
     issuer: TokenIssuer | None = None
     """Who issues tokens, one a person; None leaves the service open to anybody."""
-    forecast: dict[str, Any] | None = None
+    forecast: Mapping[str, int | None] | None = None
     """From how many people on half of the possible gain is had, as a simulation says: `people`, `low` and `high`."""
     features: MixtureFeatures | None = None
     """Of a linear mixture, by default one-hot."""
-    rewards: Any = None
+    rewards: ArrayLike | None = None
     """(H, S, A) known rewards of a linear mixture."""
     described: DescribedFeatures | None = None
     """The public description of what devices observe, for a learner of features; `spec` then has its sizes."""
@@ -101,9 +106,9 @@ class ServiceChoices:
         """The window, or its default."""
         return self.window if self.window is not None else WINDOW if self.role else 0.0
 
-    def learner_entry(self) -> dict[str, Any]:
+    def learner_entry(self) -> dict[str, Json]:
         """The learner, as the contract names it."""
-        entry = {
+        entry: dict[str, Json] = {
             "name": self.learner,
             "options": self.options,
             "failure": self.failure,
@@ -113,7 +118,7 @@ class ServiceChoices:
         }
         return entry if self.rewards is None else {**entry, "rewards": self._known_rewards().tolist()}
 
-    def _known_rewards(self) -> Any:
+    def _known_rewards(self) -> NDArray[np.float64]:
         return known_rewards(self.rewards, self.spec)
 
     def design(self) -> Design:
@@ -140,7 +145,7 @@ class ServiceChoices:
         )
         return make(request)
 
-    def _question(self, users: int) -> Any:
+    def _question(self, users: int) -> Question:
         """The question that the learner asks first."""
         algorithm = learners.make(self.learner, **self.options)
         family = family_of(algorithm)
@@ -182,7 +187,7 @@ class ServiceChoices:
             )
         return MomentsQuestion.of(self.described, self.spec.horizon, self.spec.dynamics)
 
-    def _mixture_problem(self) -> Any:
+    def _mixture_problem(self) -> MixtureForm:
         """The family of a learner of linear mixtures, whose question carries the value function of its round."""
         from ...learning.planning.value_targeted import value_ranges
         from ...protocol.kinds.mixture import MixtureForm
@@ -207,12 +212,13 @@ class ServiceChoices:
         if self.role is None:
             return None
         patience, known = 2 * self.seconds, self.goes_on
-        usual: dict[str, Any] = {"operator": self.operator or title, "deadline": patience, "patience": patience}
+        usual: dict[str, Plain] = {"operator": self.operator or title, "deadline": patience, "patience": patience}
         if known is not None:
             usual |= {"key": known.key, "operator": known.operator, "address": known.address, "sealing": known.sealing}
         if private is not None:
             usual |= {"key": keys.public_key(private), "sealing": sealing_key(private) if _short(design) else None}
-        return Intermediary(**{"role": self.role, **usual, **self.between})
+        entered: Callable[..., Intermediary] = Intermediary  # whose words a contract checks
+        return entered(**{"role": self.role, **usual, **self.between})
 
 
 def _short(design: Design) -> bool:

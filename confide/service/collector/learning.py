@@ -17,6 +17,7 @@ import msgpack
 import numpy as np
 
 from ...learning.learners.late import learn_late
+from ...validation import Plain
 from ..contract.admission import admission_lines, once
 from ..contract.contract import Contract
 from . import promises
@@ -28,7 +29,7 @@ LENGTH = struct.Struct("<Q")
 LATE_REPORTS = "a late report counts in the open round, as of one who followed the policy it names"
 
 
-def send(stream: IO[bytes], message: Any) -> None:
+def send(stream: IO[bytes], message: Plain) -> None:
     """Write one message."""
     body: bytes = msgpack.packb(message)
     stream.write(LENGTH.pack(len(body)) + body)
@@ -141,7 +142,7 @@ def main() -> None:
     while (message := receive(source)) is not None:
         verb, *arguments = message
         try:
-            answer = [True, *verbs[verb](*arguments)]
+            answer: list[Plain] = [True, *verbs[verb](*arguments)]
         except Exception as error:
             answer = [False, f"{type(error).__name__}: {error}"]
         try:

@@ -181,7 +181,7 @@ def _conversation(connection: Connection) -> psycopg.Connection[tuple[Any, ...]]
     return cast("psycopg.Connection[tuple[Any, ...]]", connection.connection.driver_connection)
 
 
-def _standing(row: Sequence[Any] | None) -> tuple[int, int, int]:
+def _standing(row: Sequence[int] | None) -> tuple[int, int, int]:
     assert row is not None
     number, people, version = row
     return int(number), int(people), int(version)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import binascii
-from typing import Any
+
+from ...validation import Json
 
 
 def to_base64(data: bytes) -> str:
@@ -11,7 +12,7 @@ def to_base64(data: bytes) -> str:
     return binascii.b2a_base64(data, newline=False).decode()
 
 
-def from_base64(text: Any) -> bytes:
+def from_base64(text: Json) -> bytes:
     """Read what `to_base64` wrote; refuse anything else by a ValueError."""
     if not isinstance(text, str):
         raise ValueError("bytes are written in base64")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...errors import FormatError
 from ...validation import Json
@@ -102,8 +102,9 @@ class PeerHeads:
         return shown
 
 
-def _plain(signed: Signed | None) -> Any:
-    return None if signed is None else json.loads(signed.to_json())
+def _plain(signed: Signed | None) -> Json:
+    plain: Json = None if signed is None else json.loads(signed.to_json())
+    return plain
 
 
 def _read(kind: type[AnySigned], document: Json, key: bytes) -> AnySigned | None:

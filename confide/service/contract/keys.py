@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from ...errors import FormatError
 
@@ -64,7 +64,7 @@ def save_key(path: Path, private: bytes) -> None:
         file.write(private.hex() + "\n")
 
 
-def _library() -> Any:
+def _library() -> ModuleType:
     """The part of `cryptography` that is used, loaded when it is."""
     from cryptography.hazmat.primitives.asymmetric import ed25519
 

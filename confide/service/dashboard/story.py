@@ -40,7 +40,7 @@ def shown_rounds(closed: int) -> list[int]:
 def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int], bytes | None]) -> dict[str, Any]:
     """What was learned up to a head. release: the bytes of the release that closed a round."""
     closed = 0 if head is None else head.head.round - 1
-    rounds: list[dict[str, Any]] = []
+    rounds: list[dict[str, Json]] = []
     before: Any = None
     for number in shown_rounds(closed):
         data = release(number)

@@ -114,7 +114,7 @@ class Device:
         """Log a notice and pass it on to the listener."""
         tell(self._listener, kind, text)
 
-    @quiet()
+    @quiet(None)
     @bounded
     def _enter(self, pin: str | None) -> None:
         """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
@@ -187,7 +187,7 @@ class Device:
         """An episode under the policy at hand. If this person's report was not spent yet, this spends it."""
         return self._opened() or self._episode(None, "", 0)
 
-    @quiet()
+    @quiet(None)
     @bounded
     def _opened(self) -> Episode | None:
         if self.contract is None:
@@ -238,7 +238,7 @@ class Device:
 
         return ObservedEpisode(self, policy, token, followed, features)
 
-    @quiet()
+    @quiet(None)
     @bounded
     def _admitted(self) -> str | None:
         """This person's token, where the contract names an issuer: the one that is kept, or that the issuer gives."""
@@ -283,7 +283,7 @@ class Device:
         else:
             self.flush()
 
-    @quiet()
+    @quiet(None)
     def _persist(self) -> None:
         """Send what waits when it is due, and again after every failure, until nothing waits; one thread does."""
         if not self._persisting.acquire(blocking=False):

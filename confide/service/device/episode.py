@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Episode:
         self._device.tell(kind, text)
 
     @quiet(0)
-    def act(self, state: int | str) -> Any:
+    def act(self, state: int | str) -> int | str:
         """The action to take in a state: by the policy of the day, or at random where there is none yet."""
         contract = self._device.contract
         if contract is None:
@@ -66,8 +66,8 @@ class Episode:
             self._actions.append(action)
         return labels["actions"][action] if isinstance(state, str) else action
 
-    @quiet()
-    def observe(self, reward: float, next_state: Any = None, action: Any = None) -> None:
+    @quiet(None)
+    def observe(self, reward: float, next_state: int | str | None = None, action: int | str | None = None) -> None:
         """Note what the action earned, in [0, 1], and the state that it led to, where that is known.
 
         action: what was done, where that was not what `act` said.
@@ -93,7 +93,7 @@ class Episode:
         self.tell("input", "A reward outside [0, 1] was given; it was clipped.")
         return min(1.0, max(0.0, earned)) if math.isfinite(earned) else 0.0
 
-    @quiet()
+    @quiet(None)
     def finish(self) -> None:
         """The episode is over: its report is drawn, once, and kept until it is acknowledged."""
         self._device.conclude(self)
@@ -118,7 +118,7 @@ class Episode:
         return contract is not None and (counts is None or counts.last == COUNTED)
 
 
-def _number(label: Any, labels: list[str]) -> int | None:
+def _number(label: int | str, labels: list[str]) -> int | None:
     """The number of a label, or the number itself; None if there is no such."""
     if isinstance(label, str):
         return labels.index(label) if label in labels else None

@@ -5,9 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+class Telling(Protocol):
+    """Something that keeps notices."""
+
+    def tell(self, kind: str, text: str) -> None:
+        """Keep a notice."""
+
+
+Of = TypeVar("Of", bound=Telling)
+Arguments = ParamSpec("Arguments")
+R = TypeVar("R")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True)
@@ -33,18 +44,20 @@ def tell(listener: Listener | None, kind: str, text: str) -> None:
             logging.getLogger("confide.device").exception("the listener of a device failed")
 
 
-def quiet(answer: Any = None) -> Callable[[F], F]:
+def quiet(
+    answer: A,
+) -> Callable[[Callable[Concatenate[Of, Arguments], R]], Callable[Concatenate[Of, Arguments], R | A]]:
     """Let a method of something with `tell` return `answer` where it would raise; a notice names the error's type."""
 
-    def guard(method: F) -> F:
+    def guard(method: Callable[Concatenate[Of, Arguments], R]) -> Callable[Concatenate[Of, Arguments], R | A]:
         @functools.wraps(method)
-        def safely(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def safely(self: Of, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> R | A:
             try:
                 return method(self, *args, **kwargs)
             except Exception as error:  # the host goes on, whatever happens here
                 self.tell("broken", f"{method.__name__} failed with {type(error).__name__}; the application goes on.")
                 return answer
 
-        return safely  # type: ignore[return-value]
+        return safely
 
     return guard

@@ -80,8 +80,10 @@ class ObservedEpisode(Episode):
             self._actions.append(action)
         return features.actions_named[action]
 
-    @quiet()
-    def observe(self, reward: float, next_state: Mapping[str, object] | None = None, action: str | None = None) -> None:
+    @quiet(None)
+    def observe(  # type: ignore[override]
+        self, reward: float, next_state: Mapping[str, object] | None = None, action: str | None = None
+    ) -> None:
         """Note what the action earned, in [0, 1], and what is observed next, where there is a next step.
 
         action: the name of what was done, where that was not what `act` said.

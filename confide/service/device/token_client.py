@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import urlsplit
 
 from ...errors import FormatError, PrivacyError
@@ -62,7 +61,7 @@ class TokenClient:
                 "The service takes one token a person, and no credential was given. Join with credential=.",
             )
         shown = self._credential() if callable(self._credential) else self._credential
-        told: dict[str, Any] = {
+        told = {
             "contract": self._contract.digest.hex(),
             "credential": shown,
             "blinded": to_base64(request.blinded(checker)),

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from ...errors import ConfideError, InvalidInput
@@ -24,7 +24,29 @@ if TYPE_CHECKING:
 
 MOST_ANSWER = 1 << 24
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Timed(Protocol):
+    """The transport of `Reaching`: how long a request may take."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds."""
+        ...
+
+
+class Reaching(Protocol):
+    """Something that reaches a service."""
+
+    @property
+    def transport(self) -> Timed:
+        """How it does."""
+        ...
+
+
+Of = TypeVar("Of", bound=Reaching)
+Arguments = ParamSpec("Arguments")
+R = TypeVar("R")
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 """When all requests of this thread must have ended, by `time.monotonic`."""
@@ -62,15 +84,15 @@ def within(seconds: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def bounded(method: F) -> F:
+def bounded(method: Callable[Concatenate[Of, Arguments], R]) -> Callable[Concatenate[Of, Arguments], R]:
     """Let all requests of a method of something with a `transport` end within its timeout, together."""
 
     @functools.wraps(method)
-    def in_time(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def in_time(self: Of, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> R:
         with within(self.transport.timeout):
             return method(self, *args, **kwargs)
 
-    return in_time  # type: ignore[return-value]
+    return in_time
 
 
 class _OwnOfThread(threading.local):

@@ -9,7 +9,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -60,7 +60,7 @@ def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
         finally:
             await anyio.to_thread.run_sync(server.stop)
 
-    async def refusal(request: Request, error: Any) -> Response:
+    async def refusal(request: Request, error: Refused) -> Response:
         return server.refused(error)
 
     async def missing(request: Request, error: Exception) -> Response:
@@ -72,7 +72,7 @@ def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
     async def gone(request: Request, error: Exception) -> Response:
         return server.refused(_store_silent())
 
-    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+    handlers: dict[type[Exception], Callable[..., Awaitable[Response]]] = {
         Refused: refusal,
         HTTPException: missing,
         ConfideError: gone,
@@ -115,7 +115,10 @@ async def read_body(request: Request, longest: int) -> bytes:
     return b"".join(parts)
 
 
-async def in_thread(what: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+T = TypeVar("T")
+
+
+async def in_thread(what: Callable[[], T], seconds: float = PATIENCE) -> T:
     """Run a function that waits for the database in a thread of its own, beside the loop that serves; refused if that takes
     longer than so many seconds."""
     try:

@@ -12,10 +12,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import h11
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .documents import DocumentCache
@@ -50,10 +51,10 @@ class ConnectionRules:
     documents: DocumentCache | None
     clients: dict[str, dict[LimitedConnection, None]] = field(default_factory=dict)
 
-    def refusing(self, error: Refused) -> Callable[..., Any]:
+    def refusing(self, error: Refused) -> ASGIApp:
         """An application that refuses whatever it is asked."""
 
-        async def answer(scope: Any, receive: Any, send: Any) -> None:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             response = self.refused(error)
             response.headers["Connection"] = "close"
             await response(scope, receive, send)
@@ -80,7 +81,7 @@ class LimitedConnection(H11Protocol):
     _begun = False
     """Whether a part of a request's head is here."""
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Take a connection, if its client has not too many and there is a place; else refuse whatever it asks."""
         super().connection_made(transport)
         rules, host = self.rules, self.client[0] if self.client else ""

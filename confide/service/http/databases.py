@@ -14,12 +14,17 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import OperationalError
 
 from ...errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    import psycopg
 
 SQLITE = "sqlite:///"
 IDLE, LOCK, STATEMENT = 3.0, 4.0, 4.5
@@ -55,7 +60,7 @@ def _postgres(url: str) -> Engine:
     engine = create_engine(url, pool_size=4, pool_timeout=LOCK, hide_parameters=True, connect_args=_NETWORK)
 
     @event.listens_for(engine, "connect")
-    def _opened(connection: Any, record: Any) -> None:
+    def _opened(connection: psycopg.Connection, record: object) -> None:
         settings = "; ".join(f"SET {name} = {round(1000 * seconds)}" for name, seconds in _SESSION.items())
         connection.execute(settings)
         connection.commit()
@@ -79,12 +84,12 @@ def _sqlite(url: str) -> Engine:
     )
 
     @event.listens_for(engine, "do_connect")
-    def _private(*given: Any) -> None:
+    def _private(*given: object) -> None:
         with contextlib.suppress(OSError):  # whatever is wrong with it, connecting says
             os.close(os.open(url.removeprefix(SQLITE), os.O_CREAT | os.O_RDWR, 0o600))
 
     @event.listens_for(engine, "connect")
-    def _opened(connection: Any, record: Any) -> None:
+    def _opened(connection: sqlite3.Connection, record: object) -> None:
         connection.isolation_level = None  # transactions begin where we say
         cursor = connection.cursor()
         for line in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
@@ -92,7 +97,7 @@ def _sqlite(url: str) -> Engine:
         cursor.close()
 
     @event.listens_for(engine, "begin")
-    def _begun(connection: Any) -> None:
+    def _begun(connection: Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from ..._version import __version__
+from ...validation import Json
 from ..contract.answers import PROBLEM_TYPE
 from ..contract.intermediary import CURATOR
 from ..contract.tickets import MEDIA_TYPE as PARCEL_TYPE
@@ -15,11 +17,11 @@ from ..contract.uploads import MEDIA_TYPE as LETTER_TYPE
 JSON, BYTES = "application/json", "application/octet-stream"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 """As Prometheus reads them."""
-_PROBLEM = {
+_PROBLEM: dict[str, Json] = {
     "description": "Refused: nothing changed.",
     "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
-_COMPONENTS = {
+_COMPONENTS: dict[str, Json] = {
     "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
     "schemas": {
         "Problem": {
@@ -38,9 +40,13 @@ _COMPONENTS = {
 }
 
 
-def described(summary: str, media_type: str, *problems: int, parameter: str = "") -> dict[str, Any]:
+Operations: TypeAlias = "dict[str, dict[str, Json]]"
+"""What may be asked of an address, by verb."""
+
+
+def described(summary: str, media_type: str, *problems: int, parameter: str = "") -> Operations:
     """The description of a document that anybody may read."""
-    operation: dict[str, Any] = {
+    operation: dict[str, Json] = {
         "summary": summary,
         "responses": {
             "200": {"description": "The document.", "content": {media_type: {}}},
@@ -53,10 +59,10 @@ def described(summary: str, media_type: str, *problems: int, parameter: str = ""
 
 
 def posted(
-    summary: str, statuses: dict[str, str], problems: tuple[int, ...], body: dict[str, Any] | None = None
-) -> dict[str, Any]:
+    summary: str, statuses: dict[str, str], problems: tuple[int, ...], body: Mapping[str, Json] | None = None
+) -> Operations:
     """The description of an address that takes what is posted."""
-    operation: dict[str, Any] = {
+    operation: dict[str, Json] = {
         "summary": summary,
         "responses": {
             **{status: {"description": text, "content": {JSON: {}}} for status, text in statuses.items()},
@@ -68,7 +74,7 @@ def posted(
     return {"post": operation}
 
 
-def document(title: str, paths: dict[str, Any], metrics: str, ready: str) -> dict[str, Any]:
+def document(title: str, paths: Mapping[str, Operations], metrics: str, ready: str) -> dict[str, Json]:
     """The OpenAPI document of a server with these addresses, and those that all have. metrics, ready: what these two are about."""
     return {
         "openapi": "3.1.0",
@@ -85,7 +91,7 @@ def document(title: str, paths: dict[str, Any], metrics: str, ready: str) -> dic
     }
 
 
-def collector_document(longest: int | None, tokens: bool = False) -> dict[str, Any]:
+def collector_document(longest: int | None, tokens: bool = False) -> dict[str, Json]:
     """The OpenAPI document of a collector. longest: bytes of a letter, None where letters go to somebody else. tokens: whether
     the contract names an issuer of them."""
     statuses = {"201": "Counted, and on disk.", "200": "Counted before."}
@@ -119,7 +125,7 @@ def collector_document(longest: int | None, tokens: bool = False) -> dict[str, A
     )
 
 
-def intermediary_document(role: str, longest: int, tokens: bool = False) -> dict[str, Any]:
+def intermediary_document(role: str, longest: int, tokens: bool = False) -> dict[str, Json]:
     """The OpenAPI document of a role. longest: bytes of a parcel. tokens: whether the contract names an issuer of them."""
     parcel = posted(
         "Hand over what a ticket is for.",
@@ -127,7 +133,7 @@ def intermediary_document(role: str, longest: int, tokens: bool = False) -> dict
         (409, 410, 413, 415, 422, 503),
         {PARCEL_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}},
     )
-    token = {TOKEN_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": TOKEN_BYTES}}}
+    token: dict[str, Json] = {TOKEN_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": TOKEN_BYTES}}}
     refusals = (*((403, 413, 415) if tokens else ()), 410, 429, 503)
     ticket = posted("Take a ticket, before the episode.", {"201": "A ticket."}, refusals, token if tokens else None)
     text = "Compare memories: what each has signed last, and what it has stored of the other."

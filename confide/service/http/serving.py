@@ -17,13 +17,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ...errors import FormatError, InvalidInput
 from ...validation import Json
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
+
+    from starlette.types import ASGIApp
 
 LOGGER = "confide.http"
 """The logger of what servers share."""
@@ -106,7 +108,7 @@ class Ending:
 
 
 def listen(
-    application: Any,
+    application: ASGIApp,
     endpoint: Endpoint,
     http_protocol: type[asyncio.Protocol],
     ending: Ending,
@@ -194,7 +196,7 @@ def _listener(bind: str, port: int) -> socket.socket:
     return listener
 
 
-def exclusive_lock(folder: Path, name: str = "lock") -> Any:
+def exclusive_lock(folder: Path, name: str = "lock") -> TextIO:
     """A lock file of a folder, held by one process only; several need Postgres."""
     lock = os.fdopen(os.open(folder / name, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="ascii")
     try:

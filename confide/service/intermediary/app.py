@@ -12,14 +12,15 @@ import threading
 import time
 from collections import Counter
 from functools import partial
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ...errors import FormatError
+from ...validation import Json
 from ..contract.encoding import to_base64
 from ..contract.exchange import MOST_BYTES, PeerHeads, Restored
 from ..contract.intermediary import CURATOR
@@ -154,7 +155,7 @@ class IntermediaryServer:
         if ticket is None:
             raise Refused("ended", "tickets-used-up", "All tickets were issued.")
         self._places.take(client, ticket.batch)
-        answer = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
+        answer: dict[str, Json] = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
         return self._json({**answer, "epoch": self.manager.epoch}, 201)
 
     async def _nonce(self, request: Request) -> bytes | None:
@@ -281,11 +282,11 @@ class IntermediaryServer:
         self._inside[f"refused_{error.reason}"] += 1
         return refusal_response(error, self.manager.contract)
 
-    def _json(self, body: dict[str, Any], status: int) -> Response:
+    def _json(self, body: dict[str, Json], status: int) -> Response:
         return Response(json.dumps(body), status, {"Cache-Control": "no-store"}, JSON)
 
 
-def application(server: IntermediaryServer) -> Any:
+def application(server: IntermediaryServer) -> Starlette:
     """The web application of a shuffler or a curator."""
     return web_application(server, routes(server))
 

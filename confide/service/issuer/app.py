@@ -14,15 +14,16 @@ import json
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Column, LargeBinary, MetaData, Table, insert, select
 from sqlalchemy.exc import IntegrityError
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ...errors import FormatError
+from ...validation import Json
 from ..contract.encoding import from_base64, to_base64
 from ..contract.tickets import derived
 from ..contract.tokens import MOST_REQUEST, REQUEST_TYPE
@@ -125,12 +126,12 @@ def _read(body: bytes) -> tuple[str, str, bytes]:
     return contract, credential, blinded
 
 
-def application(folder: str | Path, login: Login, database: str | None = None) -> Any:
+def application(folder: str | Path, login: Login, database: str | None = None) -> Starlette:
     """The web application of an issuer (ASGI), for an application that serves it under its own login."""
     return application_of(IssuerServer(IssuerFolder(Path(folder)), login, database))
 
 
-def application_of(server: IssuerServer) -> Any:
+def application_of(server: IssuerServer) -> Starlette:
     """The web application of an issuer."""
     return web_application(server, routes(server))
 
@@ -147,7 +148,7 @@ def routes(server: IssuerServer) -> list[Route]:
     ]
 
 
-def document() -> dict[str, Any]:
+def document() -> dict[str, Json]:
     """The OpenAPI document of an issuer."""
     token = posted(
         "Have blinded bytes signed: one token a person.",

@@ -9,10 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide.lab.experiments.curve import Curve, Sweep, rescheduled
+from confide.lab.experiments.curve import Curve, Sweep
 from confide.lab.experiments.experiment import Experiment, compute
 from confide.lab.experiments.offline import GAP, VALUE, Bound, OfflineCurve
-from confide.lab.experiments.part import LEAST_PEOPLE, MOST_PLACES, PAPER, QUICK, PartResult, ResultStore, thinned
+from confide.lab.experiments.part import (
+    LEAST_PEOPLE,
+    MOST_PLACES,
+    PAPER,
+    QUICK,
+    ExperimentPart,
+    PartResult,
+    ResultStore,
+    thinned,
+)
 from confide.lab.experiments.view import Regret
 from confide.lab.simulation import simulate
 from confide.lab.simulation.offline import prepare_offline
@@ -56,7 +65,7 @@ def test_a_sweep_has_the_ends_of_its_curves_over_its_unit() -> None:
 
 
 @dataclass(frozen=True)
-class Asleep:
+class Asleep(ExperimentPart):
     """A part that waits."""
 
     label: str = "asleep"
@@ -76,10 +85,10 @@ def test_seconds_are_those_of_a_core_not_of_a_clock() -> None:
 
 def test_another_schedule_is_for_growth_alone() -> None:
     batches = replace(SMALL, choices={"schedule": "batches:10"})
-    assert rescheduled(SMALL, "every").choices["schedule"] == "every"
-    assert rescheduled(batches, "every") == batches
-    assert rescheduled(Sweep("s", (1.0,), (SMALL,)), "every").curves[0].choices["schedule"] == "every"
-    assert rescheduled(Bound("b", "clinic", (10.0,), 0.5, True), "every") == Bound("b", "clinic", (10.0,), 0.5, True)
+    assert SMALL.rescheduled("every").choices["schedule"] == "every"
+    assert batches.rescheduled("every") == batches
+    assert Sweep("s", (1.0,), (SMALL,)).rescheduled("every").curves[0].choices["schedule"] == "every"
+    assert Bound("b", "clinic", (10.0,), 0.5, True).rescheduled("every") == Bound("b", "clinic", (10.0,), 0.5, True)
 
 
 def test_thinning_keeps_the_ends() -> None:
@@ -110,7 +119,7 @@ def test_what_was_found_is_read_back(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Counted:
+class Counted(ExperimentPart):
     """A part that leaves a mark whenever it is run."""
 
     label: str
