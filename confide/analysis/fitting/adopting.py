@@ -13,12 +13,11 @@ among what judging people are asked is `SHARES`:
 | `residuals` | 20 % | the test of the table behind it (`mdp.adoption`) |
 | `groups` | 20 % where there are any, `gain` and `bolder` 25 % each then | mean score and size of each group (`subgroups`) |
 
-Both gains have intervals that hold together. Where it is not foreseen that both will be sure, or there is one policy only, one is
-asked about twice, and both answers are averaged: half the variance of the noise, for the same price. Which, follows from
-the release
-of those who are counted. The bolder policy is taken if its gain is above zero for sure, and larger than that of
-the other for the share of decisions in which it is followed; else the other stays. Other policies are judged by the table, and cost
-nothing.
+Both gains have intervals that hold together. Where it is not foreseen that the bolder will be sure, or there is one policy
+only, one is asked about twice, and both answers are averaged: half the variance of the noise, for the same price. Which,
+follows from the release of those who are counted. The bolder policy is taken if its gain is above zero for sure, and larger
+than that of the other for the share of decisions in which it is followed; else the other stays. Other policies are judged by
+the table, and cost nothing.
 
 A further check is free: the judged gain must be the table's at the same share. What follows from all of them is in `alarms`.
 How large a share alpha can be judged follows from people who are simulated from the release, so it costs nothing.
@@ -145,9 +144,8 @@ SUSPECT_AT = 1.5
 whether states leave out what follows or what practice saw. Of fits with right chances a fifth are left open."""
 
 CLEARLY, HARDLY = 2.0, 1.0
-"""Gains that are foreseen, in halves of their intervals: two policies are asked about if both are foreseen to be sure so
-clearly; and
-the bolder alone if that is, and the other hardly."""
+"""Gains that are foreseen, in halves of their intervals: a bolder policy is asked about beside the other if it is foreseen to be
+sure so clearly; and alone, if it is clearer than the other, which hardly is."""
 
 JUDGED = "judged-"
 """How the names of releases begin that those who judge give."""
@@ -316,9 +314,10 @@ def candidates_of(
     own = None if plan.kept.all() else adoption(plan)
     able = [one for one in map(adoption, bolder(plan)) if one is not None and one.foreseen > 0]
     best = max(able, key=lambda one: one.foreseen - one.half, default=None)
-    if own is not None and best is not None and min(own.clear, best.clear) >= CLEARLY:
+    if own is not None and best is not None and best.clear >= CLEARLY:
         return {GAIN: own, BOLDER: best}
-    only = best if own is None or (best is not None and best.clear >= CLEARLY and own.clear < HARDLY) else own
+    dares = own is None or (best is not None and best.clear > own.clear and own.clear < HARDLY)
+    only = best if dares else own
     twice = None if only is None else adoption(only.plan, math.sqrt(0.5))
     return {} if twice is None else dict.fromkeys((GAIN, BOLDER), twice)
 
