@@ -18,6 +18,35 @@ def _page(what: str, module: str, old: str, new: str, *tests: str) -> Mutant:
 
 
 MUTANTS = (
+    _page(
+        "a direction that is not favoured is as rare as at twice epsilon",
+        "features",
+        "    while (place >= favoured && !exp(epsilon));",
+        "    while (place >= favoured && !exp(2 * epsilon));",
+        "unit",
+    ),
+    _page(
+        "moments are not shortened to their bounds",
+        "features",
+        "    if (kept < 1) for",
+        "    if (kept < 0) for",
+        "moments",
+    ),
+    _page(
+        "vectors of two people are taken to lie on one side",
+        "features",
+        "gram ** 2 + 4 * vector ** 2",
+        "gram ** 2 + vector ** 2",
+        "millionth",
+    ),
+    Mutant(
+        "rounding of moments with shares of noise is not charged",
+        "protocol/trusts/shuffle.py",
+        "size = request.promise, question.price(grid or 0.0)",
+        "size = request.promise, question.price()",
+        ("tests/protocol/kinds/test_moments.py::test_shares_charge_for_rounding",),
+        unseen="Rounding is a tenth of the sensitivity, which so many samples hardly tell.",
+    ),
     _planted(
         "the witness is not asked for the round that a ticket names",
         "service/device/following.py",

@@ -25,7 +25,7 @@ from .kinds.bandit import BanditQuestion
 from .kinds.counts import DROPPED, SINGLE_STEP
 from .trusts.joint import first_batch
 from .trusts.mixing import HONEST, Mixing
-from .trusts.shuffle import SHARES, STEP
+from .trusts.shuffle import SHARES, STEP, first_of
 from .trusts.shuffle import first_batch as first_shuffled_batch
 
 # Up to this many users `paper` and `sound` plan after every one of them; beyond, at every 1 % of growth.
@@ -77,7 +77,8 @@ def request_for(
         )
     expected, planned = (users, max(users, ENDLESS)) if endless else (None, users)
     widening = calibration == TIGHT and mechanism != STEP
-    mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening)
+    shown = moments.first_batch(question, promise) if question.kind == moments.KIND else None
+    mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening, shown=shown)
     taken = participation if promise.trust == JOINT else replace(participation, apart=1)
     if taken != ONCE:
         promise = replace(promise, unit=taken.unit)
@@ -152,12 +153,19 @@ def growth_for(spec: Spec, users: int) -> float:
 
 
 def mixing_for(
-    promise: Guarantee, spec: Spec, users: int, shuffling: Mapping[str, Any], *, widening: bool = True
+    promise: Guarantee,
+    spec: Spec,
+    users: int,
+    shuffling: Mapping[str, Any],
+    *,
+    widening: bool = True,
+    shown: int | None = None,
 ) -> Mixing | None:
     """How shufflers mix users, None under another trust model.
 
     Without a choice of sizes batches widen, where they may; else there are H S A log2 K, a thousand at most. The noise of a
-    batch hardly depends on its size, so that fewer are less noisy, while the first is lost.
+    batch hardly depends on its size, so that fewer are less noisy, while the first is lost. shown: how many people show
+    something, where that is known.
     """
     chosen = {name: value for name, value in sorted(shuffling.items()) if value is not None}
     if promise.trust != SHUFFLE:
@@ -170,7 +178,8 @@ def mixing_for(
     share = chosen.setdefault("honest", HONEST)
     least = math.ceil(2 / share) if 0 < share < 1 else 2
     if widening and promise.delta > 0 and not chosen.keys() & SIZES:
-        chosen = {"batch": max(least, first_shuffled_batch(spec, promise, users)), "widening": True, **chosen}
+        first = first_shuffled_batch(spec, promise, users) if shown is None else first_of(users, shown)
+        chosen = {"batch": max(least, first), "widening": True, **chosen}
     size = spec.horizon * spec.states * spec.actions
     batches = max(1, min(MOST_BATCHES, math.ceil(size * math.log2(max(users, 2)))))
     mixing = Mixing(**{"batch": max(least, users // batches), **chosen})

@@ -9,7 +9,7 @@ const SIZES = { 2: 1, 3: 2, 4: 4, 5: 8 };
 export function limits({ question, mechanism }) {
   const low = new Float64Array(question.width);
   const high = low.slice();
-  for (const slice of ["counts", "moments"].includes(question.kind) ? question.slices : [{ start: 0, end: question.width }]) {
+  for (const slice of question.kind === "counts" || question.answer ? question.slices : [{ start: 0, end: question.width }]) {
     const [least, most] = mechanism.limits(slice);
     low.fill(least, slice.start, slice.end);
     high.fill(most, slice.start, slice.end);

@@ -67,8 +67,9 @@ export function describe(told) {
   };
 }
 
-/** {question, mechanism, observed} of a contract about moments; a curator computes them from the episode itself, without a mechanism here. */
-export function readFeatures({ spec, question: asked, mechanism, trust }) {
+/** {question, mechanism, observed} of a contract about moments; a curator computes them from the episode itself, without a mechanism here. shares: the module for shares of noise, where there are. */
+export function readFeatures(told, shares) {
+  const { spec, question: asked, mechanism, trust } = told;
   const features = describe(asked.features);
   const [horizon, layers] = [spec.horizon, spec.model === "per-step" ? spec.horizon : 1];
   const [rewardWeight, nextWeight] = asked.weights;
@@ -86,7 +87,7 @@ export function readFeatures({ spec, question: asked, mechanism, trust }) {
     { part: "vector", bound: vector, start: at * part + upper, end: (at + 1) * part },
   ]).flat();
   const question = { kind: "moments", ...{ features, horizon, layers, single, targets, part, upper, width, slices, cells: width, rows: 1 }, rewardWeight, nextWeight, gram, vector };
-  const noise = trust === "joint" ? null : { __proto__: null, privunit: privUnit, gaussian: gaussianMoments }[mechanism.mechanism](question, mechanism);
+  const noise = trust === "joint" ? null : { __proto__: null, privunit: privUnit, gaussian: gaussianMoments, skellam: () => sharedMoments(question, told, shares) }[mechanism.mechanism](question, mechanism);
   question.answer = (_, lived) => ({ row: 0, cells: moments(question, lived).map((one) => Math.round(one / mechanism.grid)) });
   question.bytes = observedBytes;
   return { question, mechanism: noise, observed: { Episode: ObservedEpisode, weights: readWeights(question) } };
@@ -134,14 +135,25 @@ const limitsBy = (reach, grid) => ({ bound }) => {
   return [Math.floor((-far / grid) * (1 - 1e-12)), Math.ceil((far / grid) * (1 - 1e-12))];
 };
 
-/** Gaussian noise in every cell, at the price of confide/protocol/kinds/moments.py. */
-function gaussianMoments(question, { sigma, grid }) {
-  const { features, horizon, layers, single, part, rewardWeight, gram, vector } = question;
-  demand(positive(sigma) && positive(grid) && grid <= 1 && Number.isInteger(Math.log2(grid)) && sigma / grid <= 2 ** 40);
+/** The l2 of two people whose cells are rounded to a grid: confide/protocol/kinds/moments.py. */
+function price({ features, horizon, layers, single, part, rewardWeight, gram, vector }, grid) {
   const most = (rewardWeight / 2) ** 2;
   const square = !single ? gram ** 2 + 4 * vector ** 2 : most <= gram ? gram ** 2 + 2 * gram * most + most ** 2 : 4 * gram * most;
   const touched = layers * Math.min(features.blocks, layers > 1 ? 2 : 2 * horizon) * part;
-  const l2 = Math.sqrt(square) * (1 + ROUNDED) + grid * Math.sqrt(touched);
+  return Math.sqrt(square) * (1 + ROUNDED) + grid * Math.sqrt(touched);
+}
+
+/** Shares of noise on every cell. */
+function sharedMoments(question, told, shares) {
+  const { grid, width } = told.mechanism;
+  demand(positive(grid) && grid <= 1 && Number.isInteger(Math.log2(grid)) && width === question.width);
+  return shares.shareNoise(told, (price(question, grid) / grid) ** 2, (reach) => limitsBy(reach * grid, grid));
+}
+
+/** Gaussian noise in every cell. */
+function gaussianMoments(question, { sigma, grid }) {
+  demand(positive(sigma) && positive(grid) && grid <= 1 && Number.isInteger(Math.log2(grid)) && sigma / grid <= 2 ** 40);
+  const l2 = price(question, grid);
   const effective = grid <= sigma / 16 ? Math.sqrt(sigma ** 2 - (1.5 * grid) ** 2) : 0;
   const draw = gaussian(...atLeast(sigma, 1 / grid));
   const loss = { mu: l2 / effective, rho: l2 ** 2 / (2 * sigma ** 2) };

@@ -10,7 +10,7 @@ export function respond(design, episode, law = design.question.law) {
 }
 
 export function clamp({ question, mechanism }, cells) {
-  for (const slice of ["counts", "moments"].includes(question.kind) ? question.slices : []) {
+  for (const slice of question.kind === "counts" || question.answer ? question.slices : []) {
     const [low, high] = mechanism.limits(slice);
     for (let at = slice.start; at < slice.end; at++) cells[at] = Math.min(Math.max(cells[at], low), high);
   }

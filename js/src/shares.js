@@ -11,21 +11,36 @@ const LEAST_RATE = 4;
  * Of the sums' promise it is checked that a Gaussian of their variance would keep it, in Renyi's account, and that as many people share
  * the noise as are promised to be honest.
  */
-export function shared({ spec, question: asked, mechanism: { rate, honest, width, grid }, promise, schedule }) {
+export function shared(told) {
+  const { spec, question: asked, mechanism: { width, grid } } = told;
   const { kind, budget, parts, last } = asked;
   const question = ask(spec, asked);
   const { horizon, levels, resolution } = question;
-  const integer = (one, least) => Number.isSafeInteger(one) && one >= least;
   require(
     (kind === "bandit" || (kind === "budgeted" && spec.model === "stationary" && last !== "dropped" && /^centred,(halves,)?transitions$/.test(parts) && integer(budget, Math.min(horizon, spec.states * spec.actions)))) &&
-      integer(rate, LEAST_RATE) && honest.length && honest.every((each, level) => integer(each, 2) && each <= promise.honest * schedule.parameter * 2 ** level + 1e-6) &&
-      width === question.width && grid * resolution === 1 && promise.honest > 0 && promise.honest <= 1,
+      width === question.width && grid * resolution === 1,
     UNFIT,
   );
   const square = resolution ** 2 * (kind === "bandit" ? 1 : budget < horizon ** 2 ? 3 * budget : 2.5 * horizon ** 2);
+  const most = Math.floor(Math.sqrt(budget ?? 1));
+  const limits = (reach) => ({ part, trials }) => {
+    const far = Math.min(most, trials) * levels;
+    return [(part === "centred" ? -far : 0) - reach, (part === "transitions" ? 2 : 1) * far + reach];
+  };
+  return { question: { ...question, kind: "counts", within: budget && ((lived) => withinBudget(question, budget, lived)) }, mechanism: shareNoise(told, square, limits) };
+}
+
+const integer = (one, least) => Number.isSafeInteger(one) && one >= least;
+
+/** Shares for batches of every size. square: of the l2 of two people, in grids; limits: of a slice, by how far a share goes. */
+export function shareNoise({ mechanism: { rate, honest }, promise, schedule }, square, limits) {
+  require(
+    integer(rate, LEAST_RATE) && honest.length && honest.every((each, level) => integer(each, 2) && each <= promise.honest * schedule.parameter * 2 ** level + 1e-6) &&
+      promise.honest > 0 && promise.honest <= 1,
+    UNFIT,
+  );
   const delta = (a) => Math.exp((a - 1) * ((a * square) / (4 * rate) - promise.epsilon) + a * Math.log1p(-1 / a)) / (a - 1);
   require(Array.from({ length: 255 }, (_, at) => delta(at + 2)).some((one) => one <= promise.delta), "The contract's noise does not keep its promise. Tell its operator.");
-  const most = Math.floor(Math.sqrt(budget ?? 1));
   const noise = (people, level) => {
     const reach = shareReach(rate / people);
     return {
@@ -34,17 +49,11 @@ export function shared({ spec, question: asked, mechanism: { rate, honest, width
       units: 1,
       level,
       randomise: (cells) => cells.map((one) => one + share(rate, people)),
-      limits: ({ part, trials }) => {
-        const far = Math.min(most, trials) * levels;
-        return [(part === "centred" ? -far : 0) - reach, (part === "transitions" ? 2 : 1) * far + reach];
-      },
+      limits: limits(reach),
       loss: { epsilon: Infinity },
     };
   };
-  return {
-    question: { ...question, kind: "counts", within: budget && ((lived) => withinBudget(question, budget, lived)) },
-    mechanism: { ...noise(honest[0], 0), sizes: honest.map(noise), apart: honest.length > 1 },
-  };
+  return { ...noise(honest[0], 0), sizes: honest.map(noise), apart: honest.length > 1 };
 }
 
 /** Which steps a budget lets through: first visits of a pair, and repeats while it lasts; confide/protocol/kinds/budgeted.py. */

@@ -120,6 +120,13 @@ export function cases({ featured: golden }) {
       for (const { contract } of golden.reported) {
         const good = JSON.parse(contract);
         const { mechanism: noise, promise, question } = good;
+        if (good.trust === "shuffle") {
+          const wide = { ...noise, rate: Math.floor(noise.rate * 0.7) };
+          for (const wrong of [{ mechanism: wide }, { mechanism: { ...noise, grid: noise.grid * 3 } }, { mechanism: { ...noise, honest: noise.honest.map((one) => one * 2) } }, { question: { ...question, bounds: question.bounds.map((one) => one * 2) } }]) {
+            await refused(() => read({ contract: JSON.stringify({ ...good, ...wrong }) }), JSON.stringify(wrong));
+          }
+          continue;
+        }
         const change = "sigma" in noise ? { sigma: noise.sigma * (1 - 1e-6) } : { epsilon: noise.epsilon * (1 + 1e-6) };
         const sentence = await refused(() => read({ contract: JSON.stringify({ ...good, mechanism: { ...noise, ...change } }) }), "less noise");
         ok(sentence.includes("does not keep its promise"), sentence);

@@ -12,9 +12,11 @@ from confide.data.trajectories.observed import ObservedEpisodes, handed
 from confide.lab.environments import make as environment
 from confide.mdp.described import ACTION, COS, IS, POWER, SIN, Category, DescribedFeatures, Factor, Number
 from confide.mdp.feature_policy import FeaturePolicy, published
+from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.privunit import PrivUnit
 from confide.privacy import Guarantee, Local, Schedule
-from confide.privacy.guarantee import JOINT
+from confide.privacy.guarantee import JOINT, SHUFFLE
+from confide.protocol.defaults import request_for
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds.moments import MomentsQuestion
 from confide.protocol.releases.report import Report, limits, report_length
@@ -75,6 +77,15 @@ def contracts() -> Iterator[Contract]:
     """Contracts with devices that tell moments."""
     for design in designs():
         yield plain_contract(design, learner=LEARNER)
+
+
+def shuffled() -> Iterator[Contract]:
+    """Contracts whose devices add shares of noise, in batches that widen."""
+    for question in questions():
+        promise = Guarantee(SHUFFLE, 1.0, 1e-6)
+        yield contract_of(
+            make(request_for(question, promise, 6000, shuffling={"batch": 40, "widening": True}, mechanism="skellam"))
+        )
 
 
 def curated() -> Iterator[Contract]:
@@ -145,7 +156,7 @@ def _reported(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
         for cells in (low, high, some)
     ]
     loss = {"epsilon": design.mechanism.epsilon} if isinstance(design.mechanism, PrivUnit) else {}
-    if not loss:
+    if isinstance(design.mechanism, Gaussian):
         price = question.price(design.mechanism.grid)
         loss = {"rho": price.l2**2 / (2 * design.mechanism.sigma**2)}
     return {
@@ -231,7 +242,7 @@ def vectors() -> dict[str, Any]:
     rng = np.random.default_rng(SEED)
     return {
         "described": _described(rng),
-        "reported": [_reported(made, rng) for made in contracts()],
+        "reported": [_reported(made, rng) for made in (*contracts(), *shuffled())],
         "units": _units(rng),
         "policies": _policies(rng),
         "handed": _handed(rng),

@@ -68,11 +68,14 @@ def moments_of_each(question: MomentsQuestion, episodes: ObservedEpisodes) -> Ar
     return cells.reshape(people, -1)
 
 
-def summed_moments(question: MomentsQuestion, episodes: ObservedEpisodes) -> Array:
-    """(cells,) the sum over people of their clipped cells, before any rounding."""
+def summed_moments(
+    question: MomentsQuestion, episodes: ObservedEpisodes, times: NDArray[np.int64] | None = None
+) -> Array:
+    """(cells,) the sum over people of their clipped cells, before any rounding. times: (n,) how many people lived each; None for
+    one."""
     x, y, block, clip = _steps(question, episodes)
     features, (_, steps, size) = question.features, x.shape
-    weights = clip[:, None] * np.ones((1, steps))
+    weights = (clip if times is None else clip * times)[:, None] * np.ones((1, steps))
     gram = np.zeros((question.layers, features.blocks, size, size))
     vector = np.zeros((question.layers, features.blocks, size, question.targets))
     for layer in range(min(question.layers, steps)):

@@ -47,6 +47,11 @@ class Covariates:
         inputs = tuple(Number(f"x{i + 1}", -1.0, 1.0) for i in range(self.size))
         return DescribedFeatures.over_cloud(inputs, [f"a{i + 1}" for i in range(ACTIONS)], polynomial(inputs, DEGREE))
 
+    @property
+    def listed(self) -> None:
+        """None: what is observed is no list."""
+        return None
+
     def start(self, people: int, rng: np.random.Generator) -> Array:
         """(n, D) anywhere."""
         return rng.uniform(-1.0, 1.0, size=(people, self.size))

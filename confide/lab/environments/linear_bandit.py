@@ -62,6 +62,11 @@ class LinearBandit:
         """The mean reward over `contexts`."""
         return float(self._means.mean())
 
+    @property
+    def listed(self) -> Array | None:
+        """All contexts, where policies are compared on all of them."""
+        return self.contexts if 2 ** self.theta.shape[1] <= SHOWN else None
+
     def start(self, people: int, rng: np.random.Generator) -> Array:
         """(n, d) random signs."""
         return np.asarray(2.0 * rng.integers(0, 2, size=(people, self.theta.shape[1])) - 1.0, dtype=np.float64)

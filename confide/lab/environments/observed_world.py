@@ -40,6 +40,11 @@ class ObservedWorld(Protocol):
         """The expected return of acting uniformly at random."""
         ...
 
+    @property
+    def listed(self) -> Array | None:
+        """(n, k) all first observations, where these are few, all alike likely, and there is one step; else None."""
+        ...
+
     def start(self, people: int, rng: np.random.Generator) -> Array:
         """(n, k) first observations."""
         ...
@@ -104,6 +109,11 @@ class ListedWorld:
     def _ends(self) -> Array:
         """(L, S, A, S) sums of transition probabilities."""
         return np.cumsum(self.model.transitions, axis=-1)
+
+    @property
+    def listed(self) -> None:
+        """None: states lead to each other."""
+        return None
 
     def start(self, people: int, rng: np.random.Generator) -> Array:
         """(n, 1) first states."""

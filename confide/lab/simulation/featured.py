@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...data.privatizers import drawn, open_aggregate
 from ...data.privatizers.simulated import drawn_from
@@ -26,6 +27,8 @@ from ..environments.observed_world import ListedWorld, ObservedWorld, in_states
 from .batched import curve
 from .setting import Outcome, Setting
 from .streams import streams
+
+Array = NDArray[np.float64]
 
 TOGETHER = 1 << 15
 """Steps that are walked at once."""
@@ -75,6 +78,22 @@ def walk(world: ObservedWorld, policy: FeaturePolicy, people: int, rng: np.rando
     return ObservedEpisodes(observations, actions, rewards)
 
 
+def summed_by_law(
+    question: MomentsQuestion, world: ObservedWorld, policy: FeaturePolicy, people: int, rng: np.random.Generator
+) -> Array:
+    """(cells,) the sum of the moments of `people` people in a world of one step whose observations are listed: how many see each of
+    these and are paid is drawn at once, which has the law of `walk`."""
+    contexts = world.listed
+    assert contexts is not None
+    many = rng.multinomial(people, np.full(len(contexts), 1 / len(contexts)))
+    contexts, many = contexts[many > 0], many[many > 0]
+    actions = policy.chosen(0, world.features.all_x(contexts))
+    paid = rng.binomial(many, world.paid(0, contexts, actions))
+    rewards = np.repeat([1.0, 0.0], len(contexts))[:, None]
+    episodes = ObservedEpisodes(np.tile(contexts, (2, 1))[:, None], np.tile(actions, 2)[:, None], rewards)
+    return summed_moments(question, episodes, np.concatenate([paid, many - paid]))
+
+
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed: the learner plans, a group follows its plans, moments are released, the learner learns."""
     rng, learner, design = streams(root), setting.learner, setting.design
@@ -89,15 +108,20 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         policies = state.policies
         gaps[group] = (world.best_value - _mean_value(world, policies)) * people
         sizes = rng.world.multinomial(people, np.full(len(policies), 1 / len(policies)))
+        groups = list(zip(policies, sizes.tolist(), strict=True))
         walked = (
             walk(world, policy, min(most, size - at), rng.world)
-            for policy, size in zip(policies, sizes.tolist(), strict=True)
+            for policy, size in groups
             for at in range(0, size, most)
         )
         if design.mechanism.vector:  # it matters who has which vector, not only what they add up to
             aggregate.take_sum(drawn_from(design, (moments_of_each(question, each) for each in walked), rng.noise))
         else:
-            totals = sum((summed_moments(question, each) for each in walked), np.zeros(question.cells))
+            if world.listed is not None:
+                summed = (summed_by_law(question, world, policy, size, rng.world) for policy, size in groups)
+            else:
+                summed = (summed_moments(question, each) for each in walked)
+            totals = sum(summed, np.zeros(question.cells))
             for total in drawn(design, totals[None], np.array([people]), rng.noise, batch=group):
                 aggregate.take_sum(total)
         state = learner.learn(state, aggregate.close(learner.ask(state)))

@@ -141,5 +141,6 @@ _LISTINGS = {
             {"beta": "printed", "definite": "shift"},
         ),
         _ours("linear", "linear models of described features, for bandits and several steps", "linear", {}),
+        _ours("linucb", "bandits with features: private LinUCB, for comparison", "linucb", {}),
     )
 }

@@ -5,17 +5,23 @@ a share of a standard
 deviation around their means, and plans with each over a public cloud of states; every person follows one of the plans, drawn
 at random.
 Before the first release everybody acts by weights that are drawn from the prior.
+
+**Batches of their own noise.** Where batches widen and each has about as much noise as any other (shuffle), their sums are not
+added alike: what a batch of n people adds to a release counts w = n c/(n c + s^2), s^2 being the variance of the noise that came
+with it and c = 1/4 of the average eigenvalue that a person adds to a Gram matrix. Weighted sums have noise of variance sum w^2 s^2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from ... import validation
 from ...mdp.feature_policy import FeaturePolicy
-from ...protocol.kinds.moments import MomentsQuestion, MomentsRelease
+from ...protocol.kinds.moments import MOMENTS, MomentsQuestion, MomentsRelease
+from ...protocol.releases.release import BATCHES
 from ..planning.moments import TAU, Array, Cloud, Disturbance, plan, pooled
 from .learner import Context
 
@@ -33,6 +39,28 @@ class FeatureContext(Context):
     question: MomentsQuestion
 
 
+class Gathered(NamedTuple):
+    """Where batches are weighed: the cells of the last release and their variance, and those that were weighed so far."""
+
+    cells: Array
+    variance: float
+    weighed: Array
+    noise: float
+
+    @classmethod
+    def nothing(cls, question: MomentsQuestion) -> Gathered:
+        """Before anybody came."""
+        return cls(np.zeros(question.cells), 0.0, np.zeros(question.cells), 0.0)
+
+    def having(self, question: MomentsQuestion, release: MomentsRelease, people: int) -> Gathered:
+        """With what `people` people added to a release."""
+        cells, variance = question.pack(release.gram, release.vector), float(release.noise.transitions)
+        own, (_, signal) = max(variance - self.variance, 0.0), MOMENTS.signal(question)
+        shown = people * signal / 4
+        weight = shown / (shown + own) if shown > 0 else 0.0
+        return Gathered(cells, variance, self.weighed + weight * (cells - self.cells), self.noise + weight**2 * own)
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureState:
     """The plans in use: weights (M, H, blocks, d), of which everybody follows one."""
@@ -41,6 +69,7 @@ class FeatureState:
     weights: Array
     users: int
     rng: np.random.Generator = field(repr=False)
+    gathered: Gathered | None = None
 
     @property
     def policies(self) -> tuple[FeaturePolicy, ...]:
@@ -88,16 +117,23 @@ class Linear:
         validation.integer("users of a release", release.users, state.users)
         rng = np.random.default_rng(0)
         rng.bit_generator.state = state.rng.bit_generator.state
-        cloud = Cloud.of(question.features)
-        noise = disturbance(release)
+        cloud, gathered = Cloud.of(question.features), state.gathered
+        if release.noise.own == BATCHES:
+            before = gathered or Gathered.nothing(question)
+            gathered = before.having(question, release, release.users - state.users)
+            gram, vector = question.unpack(gathered.weighed)
+            noise = disturbance(question, gathered.noise)
+        else:
+            gram, vector = release.gram, release.vector
+            noise = disturbance(question, float(release.noise.transitions))
         together = not question.single if self.pooling is None else self.pooling
         spread = SPREADS[noise.gram > 0] if self.spread is None else self.spread
-        beliefs = pooled(release.gram, release.vector / scales(question), noise, together)
+        beliefs = pooled(gram, vector / scales(question), noise, together)
         plans = []
         for _ in range(self.models):
             weights = beliefs.drawn(rng, spread)
             plans.append(plan(cloud, question.horizon, weights[..., 0], weights[..., 1:]))
-        return FeatureState(state.context, np.array(plans), release.users, rng)
+        return FeatureState(state.context, np.array(plans), release.users, rng, gathered)
 
 
 def scales(question: MomentsQuestion) -> Array:
@@ -105,9 +141,9 @@ def scales(question: MomentsQuestion) -> Array:
     return np.array([question.reward_weight] + [question.next_weight] * (question.targets - 1))
 
 
-def disturbance(release: MomentsRelease) -> Disturbance:
-    """What disturbs a release: the spread of targets (a reward's is 1/4 at most, psi's is that of the cloud), and its noise."""
-    question, noise = release.question, float(release.noise.transitions)
+def disturbance(question: MomentsQuestion, noise: float) -> Disturbance:
+    """What disturbs sums: the spread of targets (a reward's is 1/4 at most, psi's is that of the cloud), and noise of this
+    variance in every cell."""
     spread = np.full(question.targets, 0.25)
     if not question.single:
         spread[1:] = (question.features.psi(question.features.cloud) ** 2).mean(axis=0)

@@ -21,7 +21,8 @@ from ...protocol.releases.release import Array
 from .learner import Context, Memory, State, TabularLearner, renewed
 
 if TYPE_CHECKING:  # a collector loads this, and nothing that compiles
-    from .linear import FeatureContext, FeatureState
+    from ...protocol.kinds.moments import MomentsQuestion
+    from .linear import FeatureContext, FeatureState, Gathered
     from .vtr import MixtureContext, MixtureState
 
 FORMAT = "confide.state/2"
@@ -169,7 +170,10 @@ def feature_to_bytes(state: FeatureState) -> bytes:
     weights = np.ascontiguousarray(state.weights, dtype="<f8")
     generator = json.dumps(state.rng.bit_generator.state)
     digest = state.context.question.digest
-    return bytes(msgpack.packb([FEATURE_FORMAT, digest, state.users, len(weights), weights.tobytes(), generator]))
+    gathered = [] if state.gathered is None else _packed_floats(*(np.atleast_1d(each) for each in state.gathered))
+    return bytes(
+        msgpack.packb([FEATURE_FORMAT, digest, state.users, len(weights), weights.tobytes(), generator, gathered])
+    )
 
 
 def feature_from_bytes(data: bytes, context: FeatureContext) -> FeatureState:
@@ -178,7 +182,7 @@ def feature_from_bytes(data: bytes, context: FeatureContext) -> FeatureState:
 
     question = context.question
     try:
-        name, digest, users, models, raw, generator = msgpack.unpackb(data, max_array_len=8, max_str_len=4096)
+        name, digest, users, models, raw, generator, packed = msgpack.unpackb(data, max_array_len=16, max_str_len=4096)
         if (name, digest) != (FEATURE_FORMAT, question.digest):
             raise ValueError("it is of another format, or of a learner with other statistics")
         validation.integer("models", models, 1, MOST_MODELS)
@@ -186,11 +190,29 @@ def feature_from_bytes(data: bytes, context: FeatureContext) -> FeatureState:
         weights = validation.array("weights", np.frombuffer(raw, "<f8").reshape(shape).astype(np.float64), shape)
         rng = np.random.default_rng(0)
         rng.bit_generator.state = json.loads(generator)
-        return FeatureState(context, weights, validation.integer("users", users, 0), rng)
+        return FeatureState(
+            context,
+            weights,
+            validation.integer("users", users, 0),
+            rng,
+            _gathered(packed, question) if packed else None,
+        )
     except (ConfideError, ValueError, TypeError, KeyError, msgpack.UnpackException) as error:
         raise FormatError(
             "learner-state-unreadable", f"These bytes are not a state that this learner can go on from: {error}"
         ) from error
+
+
+def _gathered(packed: list[PackedArray], question: MomentsQuestion) -> Gathered:
+    """The weighed sums of a state; anything else is refused."""
+    from .linear import Gathered
+
+    cells, variance, weighed, noise = _float_arrays(packed)
+    shape = (question.cells,)
+    held = [validation.array("weighed sums", each, shape) for each in (cells, weighed)]
+    own = [validation.array("variance", each, (1,))[0] for each in (variance, noise)]
+    first, second = (validation.between("variance", float(each), 0.0, 1e300) for each in own)
+    return Gathered(held[0], first, held[1], second)
 
 
 MIXTURE_FORMAT = "confide.mixture-state/1"

@@ -71,9 +71,12 @@ from .trust import People, ReportMaker, Trust, register
 
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
+    from ..kinds.moments import MomentsQuestion
     from ..releases.aggregates import Aggregate
     from ..releases.shuffler import Submission
 
+MOMENTS = "moments"
+"""The kind of sums of features, which are rounded to a grid."""
 BITS, STEP, SHARES = "shuffled-bits", "shuffled-step", "skellam"
 MECHANISMS = (BITS, STEP, SHARES)
 MOST_CELLS = 60_000
@@ -160,7 +163,12 @@ def first_batch(spec: Spec, promise: Guarantee, users: int) -> int:
     question = BitQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
     flips = spec.states * (spec.horizon if spec.layers == 1 else 1)  # in the visits of a pair, a person
     noise = math.sqrt(flips * question.price().l1) / promise.mu()
-    doublings = math.floor(math.log2(max(1.0, users * average_visits(spec) / (STEADY * SHOWN * noise))))
+    return first_of(users, SHOWN * noise / average_visits(spec))
+
+
+def first_of(users: int, wanted: float) -> int:
+    """How many users first batches have, of about `wanted`: all who take a ticket are in a full batch."""
+    doublings = math.floor(math.log2(max(1.0, users / (STEADY * wanted))))
     return max(2, int((users // (STEADY << doublings)) / (1 + BEYOND)))
 
 
@@ -213,9 +221,41 @@ def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> 
     return [form] if form.cells <= MOST_CELLS else []
 
 
-def _with_shares(question: SharedQuestion, request: Request, mixing: Mixing) -> Design:
-    """The design in which devices add shares of the least noise that keeps the promise: Skellam, or what was registered."""
-    promise, size, grid = request.promise, question.price(), 1 / question.resolution
+def share_noise(question: MomentsQuestion, request: Request, grid: float) -> Design:
+    """The design in which devices round real numbers to a grid and add shares of noise, and in no other way."""
+    mixing = request.mixing
+    if mixing is None:
+        raise InvalidInput("batch-unsaid", "Trust shuffle needs to know how people are mixed. Give a batch.")
+    if mixing.tree or mixing.local_epsilon is not None or request.participation.times > 1 or request.promise.delta <= 0:
+        raise InvalidInput(
+            "moments-shares-need",
+            "Shares of noise on moments need a delta, and neither a tree, a local epsilon nor users who come again. "
+            "Leave these out.",
+        )
+    validation.choice("mechanism", request.mechanism, (AUTO, SHARES))
+    if request.schedule != mixing.schedule(request.schedule.users):
+        raise InvalidInput(
+            "moments-schedule", "Under shuffling the policy may change only between batches. Leave the schedule out."
+        )
+    design = _with_shares(question, request, mixing, grid)
+    if request.mechanism == AUTO and not request.can(design.question, design.mechanism):
+        raise InvalidInput(
+            "moments-shares-claimed",
+            "Moments are shuffled with shares of noise, which hide no user from the shuffler itself: users need tokens, and it "
+            "another operator. Say --claimed in a simulation; in a service, name an issuer and --between.",
+        )
+    return design
+
+
+def _with_shares(
+    question: SharedQuestion | MomentsQuestion, request: Request, mixing: Mixing, grid: float | None = None
+) -> Design:
+    """The design in which devices add shares of the least noise that keeps the promise: Skellam, or what was registered.
+
+    grid: of cells that are rounded; None for that of counts.
+    """
+    promise, size = request.promise, question.price(grid or 0.0)
+    grid = grid or 1 / question.resolution
     honest = _crowds(question, mixing, request.schedule.users, 0.0)
     if request.mechanism in registry.shares():
         made = registry.make_shares(request.mechanism, size, promise, honest, question.width, grid)
@@ -258,7 +298,7 @@ def _check(design: Design) -> None:
     """Refuse a design whose crowds are larger than its batches."""
     mechanism, mixing = design.shares, _mixing(design)
     expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
-    shared = design.question.kind in (budgeted.KIND, bandit.KIND)
+    shared = design.question.kind in (budgeted.KIND, bandit.KIND, MOMENTS)
     fits = (
         mechanism.cells == design.question.width and not mixing.tree if shared else mechanism.apart == mixing.widening
     )

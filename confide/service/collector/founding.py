@@ -18,7 +18,7 @@ from ...learning.learners.learner import family_of
 from ...mdp import MixtureFeatures, Spec
 from ...mdp.described import DescribedFeatures
 from ...privacy import Guarantee, Schedule
-from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
+from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.accepted import BROWSERS
 from ...protocol.design import AUTO, Design, make
 from ...protocol.releases.report import report_length
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ...protocol.kinds.mixture import MixtureForm
     from ...protocol.kinds.moments import MomentsQuestion
 
+RIVAL = "linucb"
+"""A learner of features that no service has."""
 WINDOW = 600.0
 """Seconds within which reports are sent where tickets are taken, by default."""
 
@@ -175,15 +177,15 @@ class ServiceChoices:
         """The moments of the described features, which devices compute, or a curator."""
         from ...protocol.kinds.moments import MomentsQuestion
 
+        if self.learner == RIVAL:
+            raise InvalidInput(
+                "service-learner-compared",
+                f"{self.learner} is there for comparison, and its policies are no weights. Choose linear.",
+            )
         if self.described is None:
             raise InvalidInput(
                 "service-features-missing",
                 f"{self.learner} learns from described features. Give --features FILE, or choose ucbvi.",
-            )
-        if self.promise.trust not in (LOCAL, JOINT):
-            raise InvalidInput(
-                "service-features-trust",
-                f"{self.learner} is served under trust local or joint. Got {self.promise.trust!r}. Choose one of these.",
             )
         return MomentsQuestion.of(self.described, self.spec.horizon, self.spec.dynamics)
 

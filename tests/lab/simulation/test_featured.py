@@ -169,3 +169,47 @@ def test_worlds_that_are_only_played_are_refused() -> None:
         cf.simulate("linear", played, JOINT, episodes=100, seeds=1)
     with refused("bandit-horizon"):
         make("linear-bandit/3x2", horizon=2)
+
+
+def test_sums_that_are_drawn_at_once_have_the_law_of_people_who_walk() -> None:
+    """Means and variances of every cell over 400 groups of 500 people, within six standard errors."""
+    from confide.lab.simulation.featured import summed_by_law
+
+    world = make("linear-bandit/3x2?seed=1").world
+    assert world is not None
+    question = MomentsQuestion.of(world.features, 1)
+    rng = np.random.default_rng(8)
+    shape = (1, world.features.blocks, world.features.dimension)
+    policy = FeaturePolicy(world.features, rng.standard_normal(shape))
+    groups, people = 400, 500
+    at_once = np.stack([summed_by_law(question, world, policy, people, rng) for _ in range(groups)])
+    walked = np.stack([summed_moments(question, walk(world, policy, people, rng)) for _ in range(groups)])
+    spread = np.sqrt((at_once.var(axis=0) + walked.var(axis=0)) / groups)
+    assert (np.abs(at_once.mean(axis=0) - walked.mean(axis=0)) <= 6 * spread + 1e-9).all()
+    moving = walked.var(axis=0) > 1e-9
+    assert moving.any() and (np.abs(np.log(at_once.var(axis=0)[moving] / walked.var(axis=0)[moving])) < 0.6).all()
+
+
+def test_batches_of_their_own_noise_are_weighed() -> None:
+    """Two batches with alike noise, of 10 and of 1,000 people: the second counts for nearly all."""
+    from confide.learning.learners.linear import Gathered
+    from confide.protocol.kinds.moments import MOMENTS, MomentsRadius, MomentsRelease
+    from confide.protocol.releases.release import BATCHES, Noise
+
+    world = make("linear-bandit/3x2?seed=1").world
+    assert world is not None
+    question = MomentsQuestion.of(world.features, 1)
+    signal = MOMENTS.signal(question)[1] / 4
+
+    def release(cells: np.ndarray, users: int, variance: float) -> MomentsRelease:
+        sums = question.unpack(cells)
+        noise = Noise(BATCHES, variance, variance, 1.0, 0.0)
+        return MomentsRelease(question, users, *sums, MomentsRadius(1.0, 1.0), 0.1, cf.Guarantee.none(), noise)
+
+    first, second = np.ones(question.cells), np.full(question.cells, 3.0)
+    start = Gathered.nothing(question)
+    after = start.having(question, release(first, 10, 50.0), 10).having(question, release(second, 1010, 100.0), 1000)
+    weights = [10 * signal / (10 * signal + 50), 1000 * signal / (1000 * signal + 50)]
+    assert weights[0] < 0.1 * weights[1]
+    assert np.allclose(after.weighed, weights[0] * 1 + weights[1] * 2)
+    assert math.isclose(after.noise, 50 * (weights[0] ** 2 + weights[1] ** 2))

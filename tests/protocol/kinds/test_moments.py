@@ -241,3 +241,30 @@ def test_a_polynomial_of_one_number_is_known_by_hand() -> None:
     question = MomentsQuestion.of(features, 1, reward_weight=1.0)
     cells = summed_moments(question, ObservedEpisodes.single([[0.75]], [0], [1.0]))
     assert cells == pytest.approx([0.25 / math.sqrt(2), 0.25])
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_shares_charge_for_rounding(horizon: int) -> None:
+    """The sensitivity is that of cells on the grid of the shares, and no two people that are tried are further apart on it."""
+    from confide.lab.environments.observed_world import in_states
+    from confide.privacy.guarantee import SHUFFLE
+    from confide.protocol.defaults import request_for
+
+    question = MomentsQuestion.of(in_states(2, 2), horizon)
+    design = make(request_for(question, Guarantee(SHUFFLE, 1.0, 1e-6), 5000, mechanism="skellam"))
+    grid = design.mechanism.grid
+    assert design.act.sensitivity == question.price(grid) and question.price(grid).l2 > 1.01 * question.price().l2
+    rng, people = np.random.default_rng(4), []
+    for _ in range(300):
+        seen = rng.integers(2, size=(horizon + 1, 1)).astype(float)
+        people.append(
+            moment_cells(
+                question,
+                ObservedEpisodes.single(seen, rng.integers(2, size=horizon), rng.integers(2, size=horizon) * 1.0),
+                grid,
+            )
+            * grid
+        )
+    cells = np.unique(np.array(people), axis=0)
+    apart = np.linalg.norm(cells[:, None] - cells[None], axis=-1).max()
+    assert 0.5 * question.price(grid).l2 < apart <= question.price(grid).l2

@@ -176,8 +176,10 @@ def test_a_learner_goes_on_from_its_bytes(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     with refused("service-features-missing"):
         founded(tmp_path, described=None)
-    with refused("service-features-trust"):
-        founded(tmp_path, promise=Guarantee("shuffle", 1.0, 1e-6))
+    with refused("moments-shares-claimed"):
+        founded(tmp_path, promise=Guarantee("shuffle", 1.0, 1e-6), schedule=None)
+    with refused("service-learner-compared"):
+        founded(tmp_path, learner="linucb")
     with refused("service-features-unused"):
         founded(tmp_path, learner="ucbvi")
 
