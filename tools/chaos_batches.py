@@ -62,7 +62,7 @@ class TicketHolders(NamedTuple):
 USUAL = TicketHolders()
 HALF = TicketHolders(many=80, absent=0.5, every=0.2)
 """Half of them stay away. They come one by one: people who all wait at once for batches that need more of them wait for ever."""
-CLOSING = TicketHolders(closes=True, every=0.02)
+CLOSING = TicketHolders(closes=True, every=0.2)
 """Nobody stays, and nobody comes back: what was taken once must outlive the process that took it."""
 TIMES = {"deadline": 2.0, "publication": 0.3, "patience": 3.0}
 WINDOW = 0.5
