@@ -148,6 +148,7 @@ HOMES = {
     "cost": ("ours/cost-of-privacy",),
     "rivals": ("ours/rivals",),
     "bandits": ("ours/bandits",),
+    "features": ("ours/features",),
     "verdict": ("ours/claimed-and-true",),
     "online": ("ours/joint-riverswim", "ours/local-riverswim", *(f"ours/local-random-{e}" for e in ("0.2", "2", "20"))),
     "private_ucb": ("private-ucb/table-1-joint", "private-ucb/table-1-local"),

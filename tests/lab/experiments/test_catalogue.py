@@ -41,6 +41,7 @@ EXPECTED = {
     "ours/cost-of-privacy",
     "ours/rivals",
     "ours/bandits",
+    "ours/features",
     "ours/claimed-and-true",
     "ours/joint-riverswim",
     "ours/local-riverswim",
