@@ -66,7 +66,7 @@ class Experiment:
     def claims(self, scale: str, results: Sequence[PartResult]) -> list[Claim]:
         """What is seen as data: claims, measurements, verdicts; none where it is a text."""
         seen = self._seen(scale, results)
-        return [] if isinstance(seen, str) else [said for said in seen if isinstance(said, Claim)]
+        return [] if isinstance(seen, str) else [said for said in seen if not isinstance(said, str)]
 
     def _seen(self, scale: str, results: Sequence[PartResult]) -> str | Sequence[Claim | str]:
         return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, results))

@@ -11,7 +11,7 @@ from ...errors import InvalidInput
 from ...loading import worker_setup
 
 T = TypeVar("T")
-Task = TypeVarTuple("Task")
+Passed = TypeVarTuple("Passed")
 LOCAL, DASK = "local", "dask"
 
 
@@ -33,7 +33,7 @@ class TaskEngine:
 
 
 def spread(
-    function: Callable[[*Task], T], tasks: Sequence[tuple[*Task]], engine: TaskEngine
+    function: Callable[[*Passed], T], tasks: Sequence[tuple[*Passed]], engine: TaskEngine
 ) -> Iterator[tuple[int, T]]:
     """Call a function with each task's arguments, and yield the task's number and the result, as they are finished."""
     if engine.scheduler is not None:
@@ -53,5 +53,5 @@ def spread(
         yield from Parallel(n_jobs=engine.workers, return_as="generator_unordered", **worker_setup())(calls)
 
 
-def _numbered(number: int, function: Callable[[*Task], T], task: tuple[*Task]) -> tuple[int, T]:
+def _numbered(number: int, function: Callable[[*Passed], T], task: tuple[*Passed]) -> tuple[int, T]:
     return number, function(*task)

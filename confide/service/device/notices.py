@@ -15,7 +15,7 @@ class Telling(Protocol):
         """Keep a notice."""
 
 
-Of = TypeVar("Of", bound=Telling)
+Teller = TypeVar("Teller", bound=Telling)
 Arguments = ParamSpec("Arguments")
 R = TypeVar("R")
 A = TypeVar("A")
@@ -46,12 +46,12 @@ def tell(listener: Listener | None, kind: str, text: str) -> None:
 
 def quiet(
     answer: A,
-) -> Callable[[Callable[Concatenate[Of, Arguments], R]], Callable[Concatenate[Of, Arguments], R | A]]:
+) -> Callable[[Callable[Concatenate[Teller, Arguments], R]], Callable[Concatenate[Teller, Arguments], R | A]]:
     """Let a method of something with `tell` return `answer` where it would raise; a notice names the error's type."""
 
-    def guard(method: Callable[Concatenate[Of, Arguments], R]) -> Callable[Concatenate[Of, Arguments], R | A]:
+    def guard(method: Callable[Concatenate[Teller, Arguments], R]) -> Callable[Concatenate[Teller, Arguments], R | A]:
         @functools.wraps(method)
-        def safely(self: Of, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> R | A:
+        def safely(self: Teller, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> R | A:
             try:
                 return method(self, *args, **kwargs)
             except Exception as error:  # the host goes on, whatever happens here

@@ -44,7 +44,7 @@ class Reaching(Protocol):
         ...
 
 
-Of = TypeVar("Of", bound=Reaching)
+Reacher = TypeVar("Reacher", bound=Reaching)
 Arguments = ParamSpec("Arguments")
 R = TypeVar("R")
 
@@ -84,11 +84,11 @@ def within(seconds: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def bounded(method: Callable[Concatenate[Of, Arguments], R]) -> Callable[Concatenate[Of, Arguments], R]:
+def bounded(method: Callable[Concatenate[Reacher, Arguments], R]) -> Callable[Concatenate[Reacher, Arguments], R]:
     """Let all requests of a method of something with a `transport` end within its timeout, together."""
 
     @functools.wraps(method)
-    def in_time(self: Of, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> R:
+    def in_time(self: Reacher, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> R:
         with within(self.transport.timeout):
             return method(self, *args, **kwargs)
 
