@@ -104,7 +104,7 @@ def test_one_step_is_the_linear_bandit_of_lemma_5_5():
     assert make(asked).mechanism.sigma == pytest.approx(10.1490897, rel=1e-7)
     assert make(replace(asked, printing="")).mechanism.sigma == pytest.approx(32 * math.sqrt(2 * math.log(50)))
     longer = world("hard-mixture/d5h6")
-    with refused("paper-printing-unknown"):
+    with refused("paper-printing-one-step"):
         make(replace(asked, question=MixtureForm(longer.spec, longer.features, np.arange(5.0, -1.0, -1.0))))
     page = next(each for each in vtr.EXPERIMENTS if each.address == "ldp-ucrl-vtr/lemma-5.5")
     assert page.parts[0].unit[0] == pytest.approx(4301.747, rel=1e-6)

@@ -138,6 +138,8 @@ def test_the_least_noise_on_a_report_keeps_the_claim_and_no_less_does(found: Seq
             assert verdict.needed > 1 and verdict.noise["sound"] == verdict.noise["paper"]
         if verdict.source.startswith("Alg. 1"):  # elsewhere ours is on another scale
             assert verdict.noise["tight"] < verdict.noise["paper"] / verdict.needed * 1.001
+        if verdict.source.startswith("H = 1"):  # on the same scale, with the rounding of its grid
+            assert verdict.noise["tight"] < verdict.noise["paper"] / verdict.needed * 1.01
 
 
 def test_radii_that_are_too_small_are_named(found: Sequence[Verdict]) -> None:

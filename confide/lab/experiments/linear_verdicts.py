@@ -32,7 +32,7 @@ def all_verdicts() -> tuple[Verdict, ...]:
         _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(20.0, 0.1)),
         _mixture(
             "hard-bandit/d5",
-            "Alg. 1 with H = 1, the bandits of Zheng et al.: sigma 4 sqrt(2 log(2.5/delta))/epsilon",
+            "H = 1, as Zheng et al.: sigma 4 sqrt(2 log(2.5/delta))/epsilon",
             Local(1.0, 1e-5),
             printing=ONE_STEP,
         ),

@@ -534,7 +534,7 @@ def printed_sigma(form: MixtureForm, promise: Guarantee, printing: str = "") -> 
     """
     if printing and (printing != ONE_STEP or form.spec.horizon != 2):
         raise InvalidInput(
-            "paper-printing-unknown",
+            "paper-printing-one-step",
             f"printing must be {ONE_STEP!r}, of worlds with one decision and a step that pays it. Got {printing!r} with "
             f"{form.spec.horizon} steps. Leave it out.",
         )
