@@ -40,8 +40,8 @@ MUTANTS = (
     Mutant(
         "who is lost to follow-up adds two to a cell, for the price of one",
         "data/statistics/tally.py",
-        "sums.lost[pair[0] * rules.frame.actions + pair[1] if away else sums.lost.size - 1] += 1",
-        "sums.lost[pair[0] * rules.frame.actions + pair[1] if away else sums.lost.size - 1] += 2",
+        "sums.lost[s * rules.frame.actions + a if away else sums.lost.size - 1] += 1",
+        "sums.lost[s * rules.frame.actions + a if away else sums.lost.size - 1] += 2",
         ("tests/data/statistics/test_lost.py::test_no_two_people_are_further_apart_than_the_price",),
         unseen="nobody is lost in the logs that it attacks",
     ),

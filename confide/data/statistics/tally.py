@@ -267,14 +267,15 @@ def follow(sums: Sums, gone: NDArray[np.int64], i: int, before: tuple[int, int, 
 
 
 @compiled
-def finish(
-    rules: Rules, sums: Sums, steps: int, pair: tuple[int, int], following: int, row: int, gone: int, counted: bool
-) -> int:
-    """The cell of the last transition of an episode, as `last_cell` has it; -1 of a person who was lost, which is counted."""
+def finish(rules: Rules, sums: Sums, steps: int, last: tuple[int, int, int, int], gone: int, counted: bool) -> int:
+    """The cell of the last transition of an episode, as `last_cell` has it; -1 of a person who was lost, which is
+    counted. last: its
+    state, action, next state and row."""
+    s, a, following, row = last
     away = gone > 0 and steps < rules.frame.horizon
     if sums.lost.size > 0 and counted:
-        sums.lost[pair[0] * rules.frame.actions + pair[1] if away else sums.lost.size - 1] += 1
-    return -1 if away else last_cell(rules, sums, steps, pair, following, row)
+        sums.lost[s * rules.frame.actions + a if away else sums.lost.size - 1] += 1
+    return -1 if away else last_cell(rules, sums, steps, (s, a), following, row)
 
 
 @compiled
@@ -291,8 +292,8 @@ def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int, apart: b
     if not carry[OPEN] or carry[BROKEN]:
         return -1
     if carry[COUNTED] or apart:
-        pair, following, whether = (carry[S], carry[A]), carry[AFTER], carry[COUNTED] != 0
-        cell = finish(rules, sums, carry[TAKEN], pair, following, row, carry[GONE], whether)
+        last = carry[S], carry[A], carry[AFTER], row
+        cell = finish(rules, sums, carry[TAKEN], last, carry[GONE], carry[COUNTED] != 0)
         if carry[COUNTED]:
             if cell >= 0 and carry[WITHIN]:
                 sums.cells[cell] += rules.frame.unit
@@ -414,7 +415,7 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
         other = not is_open or rows.user[i] != person
         if other or again:
             if is_open and not broken and checked:
-                moves[moving] = finish(rules, sums, h, (before, done), expected, row - 1, gone, counted)
+                moves[moving] = finish(rules, sums, h, (before, done, expected, row - 1), gone, counted)
                 moving += counted and moves[moving] >= 0 and within
                 came += counted
                 total += counted * return_of(frame, h, earned)
