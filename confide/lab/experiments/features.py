@@ -43,7 +43,7 @@ REGRET, SHARE = "regret", "share of random's loss"
 
 
 @dataclass(frozen=True)
-class Cell:
+class FeatureCell:
     """A world under a guarantee: so many people, and what is to be reached, as regret or as a share of what acting at random loses.
 
     sides: beside features. runs: how many worlds.
@@ -64,14 +64,14 @@ class Cell:
 
 
 CELLS = (
-    Cell("linear-bandit/6x4", "joint 1", 1e6, 700, REGRET, (TABLE, OPEN, LINUCB)),
-    Cell("linear-bandit/8x4", "joint 1", 1e6, 900, REGRET, (TABLE, OPEN, LINUCB)),
-    Cell("linear-bandit/20x4", "joint 1", 1e6, 2200, REGRET, (OPEN, LINUCB), FEW),
-    Cell("linear-bandit/6x4", "shuffle 1", 1e6, 0.006, SHARE, (OPEN,)),
-    Cell("linear-bandit/6x4", "local 4", 1e6, 0.07, SHARE, (TABLE, OPEN, LINUCB), FEW),
-    Cell("linear-bandit/6x4", "local 1", 1e6, 0.25, SHARE, (TABLE, OPEN, LINUCB), FEW),
-    Cell("linear-mdp", "joint 1", 1e5, 0.07, SHARE, (TABLE, OPEN), FEW),
-    Cell("covariates/2", "joint 1", 1e5, 0.2, SHARE, (OPEN,), FEW),
+    FeatureCell("linear-bandit/6x4", "joint 1", 1e6, 700, REGRET, (TABLE, OPEN, LINUCB)),
+    FeatureCell("linear-bandit/8x4", "joint 1", 1e6, 900, REGRET, (TABLE, OPEN, LINUCB)),
+    FeatureCell("linear-bandit/20x4", "joint 1", 1e6, 2200, REGRET, (OPEN, LINUCB), FEW),
+    FeatureCell("linear-bandit/6x4", "shuffle 1", 1e6, 0.006, SHARE, (OPEN,)),
+    FeatureCell("linear-bandit/6x4", "local 4", 1e6, 0.07, SHARE, (TABLE, OPEN, LINUCB), FEW),
+    FeatureCell("linear-bandit/6x4", "local 1", 1e6, 0.25, SHARE, (TABLE, OPEN, LINUCB), FEW),
+    FeatureCell("linear-mdp", "joint 1", 1e5, 0.07, SHARE, (TABLE, OPEN), FEW),
+    FeatureCell("covariates/2", "joint 1", 1e5, 0.2, SHARE, (OPEN,), FEW),
 )
 
 
@@ -123,7 +123,7 @@ def parts() -> tuple[FeatureRuns, ...]:
     )
 
 
-def _found(results: Sequence[PartResult]) -> list[tuple[Cell, dict[str, PartResult]]]:
+def _found(results: Sequence[PartResult]) -> list[tuple[FeatureCell, dict[str, PartResult]]]:
     """The cells of which features were run, with their sides."""
     known = {result.label: result for result in results}
     cells = []
