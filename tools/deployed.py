@@ -40,7 +40,7 @@ CELLS = 120
 """Twelve worlds, five guarantees, 100,000 and 1,000,000 users."""
 
 
-class Cell(NamedTuple):
+class DeployedCell(NamedTuple):
     """One world under one promise, and the regret of every seed before."""
 
     world: str
@@ -56,12 +56,12 @@ class Cell(NamedTuple):
         return Guarantee(self.trust, self.epsilon, self.delta)
 
 
-def cells() -> list[Cell]:
+def cells() -> list[DeployedCell]:
     """The cells whose regret before is known."""
-    return [Cell(**row) for row in json.loads(BEFORE.read_text(encoding="utf-8"))["rows"]]
+    return [DeployedCell(**row) for row in json.loads(BEFORE.read_text(encoding="utf-8"))["rows"]]
 
 
-def regrets(cell: Cell, seeds: int) -> dict[str, NDArray[np.float64]]:
+def regrets(cell: DeployedCell, seeds: int) -> dict[str, NDArray[np.float64]]:
     """The regrets of the contract that `service new` writes, and of the default of `simulate`, by seed."""
     setting = prepare("ucbvi", cell.world, cell.promise, cell.people, seeds=seeds, seed=0)
     with tempfile.TemporaryDirectory() as place:
@@ -74,7 +74,7 @@ def regrets(cell: Cell, seeds: int) -> dict[str, NDArray[np.float64]]:
     return {DEPLOYED: deployed, SIMULATED: deployed if same else run(setting).regret[:, -1]}
 
 
-def row_of(cell: Cell, side: str, found: NDArray[np.float64]) -> dict[str, Any]:
+def row_of(cell: DeployedCell, side: str, found: NDArray[np.float64]) -> dict[str, Any]:
     """A row of the table: the ratio of mean regrets, with its 95 % interval, and the regrets by seed that both are made of."""
     found = found.round(3)
     ratio = ratio_interval(found, np.array(cell.regret))
@@ -108,12 +108,12 @@ def summed_up(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def measured(cell: Cell, seeds: int) -> list[dict[str, Any]]:
+def measured(cell: DeployedCell, seeds: int) -> list[dict[str, Any]]:
     """The rows of a cell: what is deployed, and what is simulated."""
     return [row_of(cell, side, found) for side, found in regrets(cell, seeds).items()]
 
 
-def all_measured(chosen: list[Cell], seeds: int, workers: int) -> Iterator[list[dict[str, Any]]]:
+def all_measured(chosen: list[DeployedCell], seeds: int, workers: int) -> Iterator[list[dict[str, Any]]]:
     """The rows of every cell, in several processes, as they are found."""
     if workers == 1:
         yield from (measured(cell, seeds) for cell in chosen)
