@@ -193,6 +193,7 @@ class _Exchange(threading.Thread):
         """The answer, or why there is none, no later than `until`."""
         left = until - time.monotonic()
         if left <= 0:
+            self._connection.close()
             raise TimeoutError("there is no time left")
         self._connection.timeout = left
         if self._connection.sock is not None:

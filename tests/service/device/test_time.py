@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ import pytest
 from confide.service.device import Device, FileStore, MemoryStore
 from confide.service.device import store as stores
 from confide.service.device.sending import steady_clock
+from confide.service.device.transport import Transport, Unreachable, within
 from tests.service.contract.example import contract
 from tests.service.intermediary.offices import contract_of, joint_design
 
@@ -50,6 +53,19 @@ def test_joining_a_service_that_drips_ends_in_time(fake: Fake) -> None:
     results: list[Device] = []
     assert seconds(lambda: results.append(joined(fake))) < LIMIT
     assert results[0].contract is None and results[0].begin().act(0) == 0
+
+
+def test_a_request_that_has_no_time_left_leaves_no_connection_open(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_open: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda given: left_open.append(given.object))
+    transport = Transport(fake.url, keep=True)
+    assert transport.get("/v1/contract").status == 200
+    with pytest.raises(Unreachable), within(0.0):
+        transport.get("/v1/contract")
+    transport.close()
+    del transport
+    gc.collect()
+    assert not left_open
 
 
 def test_every_call_ends_in_time(fake: Fake) -> None:
