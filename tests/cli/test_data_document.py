@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -76,19 +77,33 @@ def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.C
 def test_the_commands_of_the_page_about_missing_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first is refused by its rows; a missing state is a category, and a missing reward is filled in by a query."""
+    """The first is refused by its rows; a missing state is a category; a missing reward is filled in by a query, or is a loss."""
     monkeypatch.chdir(tmp_path)
     page = (DOCS / "how-to" / "missing-values.md").read_text(encoding="utf-8")
-    first, second, third = (shlex.split(block)[1:] for block in re.findall(r"```\n(confide .*?)```", page, re.DOTALL))
+    blocks = (shlex.split(block)[1:] for block in re.findall(r"```\n(confide .*?)```", page, re.DOTALL))
+    first, category, filled, ends = blocks
     Path("labels.json").write_text('{"states": ["well", "ill"], "actions": ["wait", "treat"]}', encoding="utf-8")
     log(("well", "ill", ""), ("1", "1", "1"))
     assert run(first) == 2
     assert "Rows 3" in "".join(capsys.readouterr())
-    assert run(second) == 0, capsys.readouterr().err
+    assert run(category) == 0, capsys.readouterr().err
     assert Path("policy", "certificate.json").is_file() and Path("log.csv.ledger.json").is_file()
     log(("well", "ill", "well"), ("1", "0", ""))
     assert run(first) == 2
-    assert run([*third, "--replace"]) == 0, capsys.readouterr().err
+    assert run([*filled, "--replace"]) == 0, capsys.readouterr().err
+    assert run([*ends, "--replace"]) != 0  # all are charged to one budget, of which nothing is left
+    assert "is left in log.csv.ledger.json" in "".join(capsys.readouterr())
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy("labels.json", other)
+    monkeypatch.chdir(other)
+    log(("well", "ill", "well"), ("1", "0", "1"))
+    text = Path("log.csv").read_text(encoding="utf-8")  # half of the users lack their last reward
+    cut = re.sub(r"^(\d*[02468],3,.*),\d$", r"\1,", text, flags=re.MULTILINE)
+    Path("log.csv").write_text(cut, encoding="utf-8")
+    assert run(first) == 2
+    assert run(ends) == 0, capsys.readouterr().err
+    assert "lost to follow-up" in Path("policy", "certificate.json").read_text(encoding="utf-8")
 
 
 def log(states: tuple[str, ...], rewards: tuple[str, ...]) -> None:

@@ -40,7 +40,7 @@ from .choices import LINEAR, FitChoice, FitChoices
 from .engines import Engine, Progress, count
 from .findings import FindingsCallback, LearningTask, Units
 from .forecast import people_needed
-from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
+from .learning import LearningResult, OfflineLearner, learning_result, learns_offline, make_learner, nothing_learned
 from .linear import LinearPlan
 from .linear_learning import linear_result
 from .plan import FEWEST_PEOPLE, NONE, ONCE, USUAL_SHARE, CountPlan, Published, tells_previous
@@ -346,9 +346,10 @@ def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner
     if isinstance(made, Vapvi):
         linear_plan = planned_sums(data, choices, made)
         return linear_plan.data, made, linear_plan
-    if not callable(vars(type(made)).get("plan")):
+    if not learns_offline(made):
+        named = learner if isinstance(learner, str) else type(learner).__name__
         raise InvalidInput(
-            "learner-not-offline", f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi."
+            "learner-not-offline", f"Learner {named!r} cannot learn from one release. Use apvi, vapvi or pevi."
         )
     return data, made, planned_counts(data, choices, made)
 

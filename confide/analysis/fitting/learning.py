@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class Learned(Protocol):
         ...
 
 
+@runtime_checkable
 class OfflineLearner(Protocol):
     """A learner that needs one release of counts. It is built with `knowledge` and options of its own."""
 
@@ -50,6 +51,11 @@ class OfflineLearner(Protocol):
     ) -> Learned:
         """Learn. scale: times the pessimism, None for its default; initial: (S,), the law of the first state."""
         ...
+
+
+def learns_offline(learner: object) -> bool:
+    """Whether this learns from one release, of ours or not; a class may plan as what it is derived from does."""
+    return isinstance(learner, OfflineLearner)
 
 
 class LearningResult(NamedTuple):

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 import confide
 from confide.analysis.fitting import Engine, check, engines, fit, prepare, refit
+from confide.analysis.fitting.fit import Order
 from confide.analysis.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.analysis.fitting.refit import releases_of
 from confide.analysis.results.fit import FILES, Fit
@@ -44,6 +46,10 @@ def opened(path: Any, **declared: Any) -> Dataset:
 
 def fitted(data: Dataset, privacy: Guarantee = RHO, **words: Any) -> Fit:
     return fit(data, Frequent(data.knowledge), privacy, **{"budget": 1.0, **words})
+
+
+def prepared(data: Dataset, privacy: Guarantee = RHO, **words: Any) -> Order:
+    return prepare(data, Frequent(data.knowledge), privacy, **words)
 
 
 def spent(path: Path) -> tuple[float, ...]:
@@ -126,23 +132,36 @@ def test_the_learner_hears_the_release_and_the_law_of_first_states(log: Path) ->
 
 def test_known_things_are_not_asked_for(log: Path) -> None:
     rewards, initial = np.full((STATES, ACTIONS), 0.5), np.full(STATES, 1 / 3)
-    order = prepare(opened(log, rewards=rewards, initial=initial), Frequent, RHO)  # type: ignore[arg-type]
+    order = prepared(opened(log, rewards=rewards, initial=initial))
     assert list(order.plan.designs) == ["counts", "returns"]
     assert order.plan.question.parts == ("transitions",)
     # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5, but for the share of the returns.
     assert std(order.plan.designs["counts"]) == pytest.approx(math.sqrt(2 / (1 - RETURNS_SHARE)) * HORIZON)
     # What people earned, as a share of the most they can earn: l2 = 1 for the mean and the spread together.
     assert order.plan.designs["returns"].mechanism.sigma == pytest.approx(math.sqrt(1 / (2 * RETURNS_SHARE * 0.5)))
-    asked = prepare(opened(log), Frequent, RHO).plan  # type: ignore[arg-type]
+    asked = prepared(opened(log)).plan
     assert std(asked.designs["starts"]) == pytest.approx(math.sqrt(1 / (STARTS_SHARE * 0.5)))
-    untold = prepare(opened(log, columns="next_state="), Frequent, RHO).plan.question  # type: ignore[arg-type]
+    untold = prepared(opened(log, columns="next_state=")).plan.question
     assert (untold.parts, untold.last) == (("visits", "centred", "transitions"), "dropped")
-    per_step = prepare(opened(log, columns="next_state=", model="per-step"), Frequent, RHO)  # type: ignore[arg-type]
+    per_step = prepared(opened(log, columns="next_state=", model="per-step"))
     assert (per_step.plan.question.parts, per_step.plan.question.last) == (("centred", "transitions"), "counted")
     never = np.ones((STATES, ACTIONS, STATES + 1), dtype=bool)
     never[0, 0, STATES] = False  # then the last step cannot be taken for the end either
     strict = opened(log, columns="next_state=", model="per-step", support=never)
-    assert prepare(strict, Frequent, RHO).plan.question.last == "dropped"  # type: ignore[arg-type]
+    assert prepared(strict).plan.question.last == "dropped"
+
+
+class Rarest(Frequent):
+    """A learner that is derived from another one, and plans as that does."""
+
+    name = "rarest"
+
+
+def test_learners_of_ones_own_plan_themselves_or_as_what_they_are_derived_from(log: Path) -> None:
+    for made in (Frequent, Rarest):
+        assert fit(opened(log), made(opened(log).knowledge), RHO, budget=9.0).policy.probabilities.shape[0] == HORIZON
+    with refused("learner-not-offline", match="Fraction"):
+        fit(opened(log), Fraction(1, 2), RHO, budget=9.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +361,7 @@ def test_several_episodes_of_one_person(tmp_path: Path) -> None:
     assert "charged as a group of 2" in grouped.certificate.assumptions[0]
     assert [row["release"] for row in grouped.certificate.mechanisms][:1] == ["counts"]
     sigmas = [row["sigma"] for row in grouped.certificate.mechanisms]
-    single = prepare(opened(path, users="limit"), Frequent, Central(rho=0.1), budget=1.0)  # type: ignore[arg-type]
+    single = prepared(opened(path, users="limit"), Central(rho=0.1), budget=1.0)
     assert sigmas[0] == pytest.approx(2 * std(single.plan.designs["counts"]))
 
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import confide as cf
+from confide.analysis.fitting import engines
 from confide.analysis.fitting.plan import LOST, RETURNS
 from confide.analysis.fitting.refit import refit
 from confide.analysis.results.fit import Fit
-from confide.data.trajectories import read
+from confide.data.trajectories import Dataset, read
 from confide.mechanisms.noise import ReplayableNoise
 from tests.refusals import refused
 from tools.coverage_worlds import drop_out, judged_fit
@@ -37,12 +38,22 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fit:
     return cf.fit(data, privacy=cf.Central(rho=1.0), ledger=place / "l.json", budget=9.0, out=place / "policy")
 
 
-def test_practice_and_gain_are_those_of_everybody_followed_to_the_end() -> None:
-    """Twelve fits with noise that can be replayed: all intervals hold; taken as ended, practice is far below."""
+def replayed_fit(data: Dataset, seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], Any]:
+    """What a fit says if its noise, and who judges, are drawn from a seed."""
+    monkeypatch.setattr(engines, "fresh_key", lambda: int.from_bytes(np.random.default_rng(seed).bytes(24), "little"))
+    return judged_fit(data, 2.0, noise=ReplayableNoise(np.random.SeedSequence(seed)))
+
+
+def test_practice_and_gain_are_those_of_everybody_followed_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """24 fits of which everything is replayed; taken as ended, practice is far below.
+
+    If intervals hold in 95 %, fewer than 18 of 24 do with probability 1.3e-4 for each of the three, and a mean without bias is 4.2
+    standard errors off with 3.4e-4: other seeds would give a false alarm in fewer than one run of 1,000.
+    """
     truth, held, off = true_practice(), np.zeros(3), []
-    for seed in range(12):
+    for seed in range(24):
         data = WORLD.read(5000, np.random.default_rng(seed))
-        said, plan = judged_fit(data, 2.0, noise=ReplayableNoise(np.random.SeedSequence(seed)))
+        said, plan = replayed_fit(data, seed, monkeypatch)
         practice, gain, judged = said["practice"], said["gain"], said["judged"]
         held += [
             practice["low"] <= truth <= practice["high"],
@@ -50,11 +61,11 @@ def test_practice_and_gain_are_those_of_everybody_followed_to_the_end() -> None:
             judged["low"] <= WORLD.gain(plan.extended, judged["alpha"], 0) <= judged["high"],
         ]
         off.append(practice["value"] - truth)
-    assert (held >= 11).all()
-    assert abs(np.mean(off)) < 4 * np.std(off, ddof=1) / np.sqrt(12)
+    assert (held >= 18).all()
+    assert abs(np.mean(off)) < 4.2 * np.std(off, ddof=1) / np.sqrt(24)
     records = WORLD.records(5000, np.random.default_rng(1))
     ended = read({name: records[name] for name in records if name not in ("lost", "chance")}, **SIZES)
-    said, _ = judged_fit(ended, 2.0, noise=ReplayableNoise(np.random.SeedSequence(1)))
+    said, _ = replayed_fit(ended, 1, monkeypatch)
     assert said["practice"]["high"] < truth - 0.3
 
 
