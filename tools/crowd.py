@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -60,10 +61,10 @@ class Proxy(threading.Thread):
     def _pass_on(self, line: socket.socket) -> None:
         cut = random.random() < CUT
         where = random.choice(("before", "request", "answer"))
-        with contextlib.suppress(OSError), line:
+        with contextlib.suppress(OSError), _ending(line):
             if cut and where == "before":
                 return
-            with socket.create_connection(("127.0.0.1", random.choice(self._ports)), timeout=5) as other:
+            with _ending(socket.create_connection(("127.0.0.1", random.choice(self._ports)), timeout=5)) as other:
                 line.settimeout(10)
                 other.settimeout(10)
                 data = line.recv(65536)
@@ -81,10 +82,23 @@ class Proxy(threading.Thread):
                         answer = other.recv(65536)
 
 
+@contextlib.contextmanager
+def _ending(one: socket.socket) -> Iterator[socket.socket]:
+    """Shut a connection before it is closed: while another thread waits for it, closing alone tells the other side nothing."""
+    with one:
+        try:
+            yield one
+        finally:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
 def _pump(source: socket.socket, target: socket.socket) -> None:
+    """Until the source ends; then the target is told so, and does not stay open for whoever is gone."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
+        target.shutdown(socket.SHUT_RDWR)
 
 
 class Crowd:

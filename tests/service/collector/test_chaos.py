@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import socket
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from tools import chaos
+from tools import chaos, crowd
 from tools.chaos import Row, kills, rehearse
-from tools.crowd import Crowd, Watcher
+from tools.crowd import Crowd, Proxy, Watcher
 from tools.postgres import new_database
 
 
@@ -23,6 +27,32 @@ def test_killed_on_sqlite(tmp_path: Path) -> None:
 def test_two_collectors_killed_on_postgres(tmp_path: Path, postgres: str) -> None:
     row = rehearse("small", "postgres", 2, tmp_path / "here", kills(3), new_database(postgres))
     assert row.good and row.kills == 3 and row.acknowledged >= 100, row
+
+
+@pytest.mark.parametrize("cut", [0.0, 1.0], ids=["passed on", "answer cut"])
+def test_the_proxy_ends_both_connections_at_once(monkeypatch: pytest.MonkeyPatch, cut: float) -> None:
+    """Whose answer is cut sees the end, and is not left waiting; whoever is gone holds no connection to the service."""
+    monkeypatch.setattr(crowd, "CUT", cut)
+    monkeypatch.setattr(random, "choice", lambda options: options[-1])  # of the places to cut: the answer
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        door.settimeout(5.0)
+        proxy = Proxy([door.getsockname()[1]])
+        proxy.start()
+        address = urlsplit(proxy.url)
+        try:
+            with socket.create_connection((address.hostname, address.port), 5.0) as client:
+                client.sendall(b"asked")
+                served, _ = door.accept()
+                with served:
+                    served.settimeout(5.0)
+                    assert served.recv(100) == b"asked"
+                    time.sleep(0.3)  # the proxy waits for both sides by now
+                    served.sendall(b"answered")
+                    assert client.recv(100) == (b"" if cut else b"answered")
+                    client.close()
+                    assert served.recv(100) == b""
+        finally:
+            proxy.close()
 
 
 def test_the_judge_sees_what_is_lost_and_what_is_double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
