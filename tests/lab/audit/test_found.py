@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from confide.lab.audit import entries
-from tools.audit_document import DATA, GROUPS, filled, grouped, main
+from tools.audit_document import DATA, GROUPS, completed, filled, grouped, main
 
 FOUND: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
 
@@ -33,6 +33,19 @@ def test_rows_are_of_the_catalogue_and_none_is_flagged() -> None:
 def test_every_row_is_in_a_group() -> None:
     groups = grouped(FOUND["rows"])
     assert sum(map(len, groups.values())) == len(FOUND["rows"]) and set(groups) == set(GROUPS)
+
+
+def test_a_row_that_is_lacking_is_audited_and_one_that_is_gone_is_dropped() -> None:
+    laplace, *others = FOUND["rows"]
+    gone = laplace | {"name": "gone"}
+    [after] = completed(FOUND | {"rows": [*others, gone], "seconds": 0.1}, [laplace["name"]])
+    assert [(row["name"], row["calibration"]) for row in after["rows"]] == [
+        (row["name"], row["calibration"]) for row in FOUND["rows"]
+    ]
+    row = after["rows"][0]
+    assert row["ok"] and row["confidence"] == laplace["confidence"] and row["seconds"] != laplace["seconds"]
+    assert after["rows"][1:] == others and after["added"][-1]["rows"] == 1
+    assert f"`{laplace['name']}` ({laplace['calibration']})" not in after["lacking"]
 
 
 def test_a_document_without_a_place_is_refused() -> None:
