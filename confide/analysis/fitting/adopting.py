@@ -94,6 +94,10 @@ LEAST_PEOPLE, MOST_SQUARE, OFF = 200, 4.0, 0.15
 """An adoption is judged only where so many people are left by its weights, whose mean square is no larger and whose mean is no
 further from 1, as simulated."""
 
+SEEN_ODDS = 3.0
+"""Where chances of actions are logged, practice may have seen more than states tell: people are simulated of whom each has the odds
+of one action larger by this factor. Else weights would be foreseen as even as the table's, and rare large ones be clipped."""
+
 MOST_COMPOUND = 0.1
 """An adoption is judged only where errors of estimated chances add no more than this to the mean square of its weights."""
 
@@ -259,7 +263,8 @@ class JudgePlan:
         if people < LEAST_PEOPLE:
             return None
         walked = simulated_people(plan.model, chances, SIMULATED, np.random.default_rng(0))
-        candidates = candidates_of(plan, chances, walked, people, self.noise(GAIN), self.logged)
+        weighed = people_told_apart(plan.model, chances, SIMULATED) if self.logged else walked
+        candidates = candidates_of(plan, chances, weighed, people, self.noise(GAIN), self.logged)
         if not candidates:
             return None
         scored = {name: scores(one.adoption, episodes) for name, one in candidates.items()}
@@ -334,7 +339,8 @@ def recalled(
         return None
     people = releases[SIZES].users
     walked = simulated_people(plan.model, chances, SIMULATED, np.random.default_rng(0))
-    candidates = candidates_of(plan, chances, walked, people, releases[asked[0]].noise[0], logged)
+    weighed = people_told_apart(plan.model, chances, SIMULATED) if logged else walked
+    candidates = candidates_of(plan, chances, weighed, people, releases[asked[0]].noise[0], logged)
     times = max(clip_of(releases[SIZES], UNIT), 1.0)
     clips = {name: times * one.clip for name, one in candidates.items()}
     if list(clips) != asked or any(not math.isclose(clip, releases[name].scale) for name, clip in clips.items()):
@@ -577,13 +583,7 @@ def estimation_doubts(chances: PracticeChances, adoption: Adoption, walked: Epis
     """
     relative = np.minimum(chances.relative, 1.0)
     lengths = np.diff(walked.starts)
-    step = np.arange(len(walked.states)) - np.repeat(walked.starts[:-1], lengths)
-    s, a = walked.states, walked.actions
-    row = np.zeros_like(step)
-    if chances.by == BY_STEP:
-        row = step
-    elif chances.by == BY_PREVIOUS:
-        row = np.where(step > 0, np.append(0, a[:-1]), chances.table.shape[-1])
+    (step, row), s, a = _told(chances, walked), walked.states, walked.actions
     ratio = adoption.alpha * adoption.taken[step, s, a] / chances.table[row, s, a]
     usual = (chances.table[row, s] * adoption.q[step, s]).sum(axis=-1)
     moved = np.zeros((2, *relative.shape))
@@ -594,6 +594,27 @@ def estimation_doubts(chances: PracticeChances, adoption: Adoption, walked: Epis
     second = abs(float((moved[0] * relative).sum()))
     compound = float((ratio**2 * relative[row, s, a]).sum()) / max(len(lengths), 1)
     return Doubts(math.hypot(float(first), second), float(weight), compound)
+
+
+def _told(chances: PracticeChances, walked: Episodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(rows,) the step of every row, and (rows,) the row of the table of chances that stands for its decision."""
+    step = np.arange(len(walked.states)) - np.repeat(walked.starts[:-1], np.diff(walked.starts))
+    if chances.by == BY_PREVIOUS:
+        return step, np.where(step > 0, np.append(0, walked.actions[:-1]), chances.table.shape[-1])
+    return step, step if chances.by == BY_STEP else np.zeros_like(step)
+
+
+def people_told_apart(model: LoggedModel, chances: PracticeChances, people: int) -> Episodes:
+    """Simulated people whose chances are logged: as many of each kind, of whom each has larger odds of one action (`SEEN_ODDS`)."""
+    actions, rng, kinds = chances.table.shape[-1], np.random.default_rng(0), []
+    for favoured in range(actions):
+        table = chances.table * np.where(np.arange(actions) == favoured, SEEN_ODDS, 1.0)
+        table = table / table.sum(axis=-1, keepdims=True)
+        one = simulated_people(model, chances._replace(table=table), -(-people // actions), rng)
+        kinds.append(one._replace(propensity=table[_told(chances, one)[1], one.states, one.actions]))
+    starts = np.append(0, np.cumsum(np.concatenate([np.diff(one.starts) for one in kinds])))
+    columns = (np.concatenate(column) for column in zip(*(one[1:] for one in kinds), strict=True))
+    return Episodes(starts, *columns)
 
 
 def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, rng: np.random.Generator) -> Episodes:
