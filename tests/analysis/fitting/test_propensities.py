@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 
 import confide as cf
+from confide.analysis.fitting import engines
+from confide.analysis.fitting.adopting import adoption_of, chances_of, people_told_apart, simulated_people
 from confide.analysis.fitting.comparing import compare
 from confide.analysis.fitting.engines import Engine, count
 from confide.analysis.fitting.plan import WEIGHED, CountPlan
 from confide.cli import run
 from confide.learning.planning.propensities import weighed_worth
+from confide.mdp.adoption import scores
+from confide.mechanisms.noise import ReplayableNoise
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import LEVELS
 from tests.refusals import refused
+from tools.coverage_worlds import hidden_kinds, judged_fit
 
 STATES, ACTIONS, FLOOR = 3, 2, 0.2
 SIZES: dict[str, Any] = {"states": STATES, "actions": ACTIONS, "horizon": 1}
@@ -144,3 +149,24 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run([*words, "--budget", "1", "--propensity", "p", "--propensity-floor", "0.2"]) == 0
     assert run([*words, "--budget", "1", "--propensity", "p"]) == 2
     assert "--propensity-floor F" in capsys.readouterr().err
+
+
+def test_shares_are_chosen_as_if_practice_saw_more_than_states_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where practice knows hidden kinds, tables foretell weights that are far too even: half of all decisions were judged, and the
+    rare large scores clipped. All is replayed, so there is no false alarm; the mean weight is 1 within five standard errors."""
+    family = hidden_kinds("kinds", seen=True, logged=True)
+    monkeypatch.setattr(engines, "fresh_key", lambda: 2**190 + 5)
+    alphas = []
+    for seed in range(4):
+        data = family.read(5000, np.random.default_rng(seed))
+        said, plan = judged_fit(data, 2.0, noise=ReplayableNoise(np.random.SeedSequence(seed)))
+        alphas.append(said["judged"]["alpha"])
+    assert max(alphas) <= 0.25
+    chances = chances_of(plan.model)
+    walked = people_told_apart(plan.model, chances, 10_000)
+    assert walked.people == 10_000 and set(np.round(walked.propensity, 1)) == {0.2, 0.3, 0.7, 0.8}
+    even = simulated_people(plan.model, chances, 10_000, np.random.default_rng(0))
+    adoption = adoption_of(plan, chances, 0.35)
+    weights, expected = scores(adoption, walked)[1], scores(adoption, even)[1]
+    assert abs(weights.mean() - 1) < 5 * weights.std() / 100
+    assert weights.var() > 2 * expected.var()
