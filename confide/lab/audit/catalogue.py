@@ -35,7 +35,7 @@ from .end_to_end import WholeRun, central_whole, joint_whole, local_whole, shuff
 from .pacing import BARELY, Pace
 from .people import Pair, pairs, pairs_of
 from .settings import BASIC as SPEC
-from .settings import FIT, FITS, PROBLEMS, SETTINGS
+from .settings import FIT, FITS, PROBLEMS, SETTINGS, SOUND_FITS
 from .shufflers import shuffle_target
 
 NONE = "none"
@@ -285,7 +285,7 @@ def entries() -> list[AuditEntry]:
         for row in PRINTED
         if row.trust != CENTRAL and row.mechanism in requested(counts.KIND, row.trust)
     ]
-    fits = [AuditEntry(label, CENTRAL, TIGHT, kind=FIT) for label in FITS]
+    fits = [AuditEntry(label, CENTRAL, SOUND if label in SOUND_FITS else TIGHT, kind=FIT) for label in FITS]
     pages = [replace(entry, device=BROWSER) for entry in _ours() if _in_a_page(entry)]
     return [*alone, *_ours(), *_entered(), *papers, *pages, *fits]
 

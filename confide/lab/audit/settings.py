@@ -147,6 +147,8 @@ FIT = "fit"
 
 FITS: dict[str, Callable[[Guarantee, str], list[Target]]] = {}
 """The functions that make the targets of a whole fit, by label, given a promise and a name."""
+SOUND_FITS: set[str] = set()
+"""Those of them that are as sound calibration has them; the others are tight."""
 
 
 def _counted(
@@ -226,6 +228,7 @@ def _pure_gram(label: str, spec: Spec) -> None:
         return gram_targets(name, linear_plan(spec, Central(promise.epsilon)), spec, fixed_length=True)
 
     FITS[f"gram-laplace/{label}"] = targets
+    SOUND_FITS.add(f"gram-laplace/{label}")
 
 
 _pure_gram("worst-h2", Spec(2, 2, 2, PER_STEP))
