@@ -58,7 +58,7 @@ def _online(folder: Path) -> None:
 
 
 def _records(folder: Path) -> None:
-    """Simulate a clinic's records and fit them; show the policy's worth, its certificate and its report."""
+    """Simulate a clinic's records and fit them; show the policy's value, its certificate and its report."""
     import numpy as np
     import pyarrow
     from pyarrow import parquet

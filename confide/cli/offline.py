@@ -74,7 +74,7 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
     if as_json:
         emit(run.as_json())
         return
-    heads, rows = ["seed", "worth", "below the best"], [_measured(value, run.optimal_value) for value in run.values]
+    heads, rows = ["seed", "value", "below the best"], [_measured(value, run.optimal_value) for value in run.values]
     if learner not in LINEAR:
         heads += ["the release says", "over current practice, it says"]
         # As the papers learn, all of the release chooses, and nothing is left to judge by.
@@ -111,12 +111,12 @@ def _simulation(learner: str) -> Callable[..., OfflineRun]:
 
 
 def _measured(value: float, best: float) -> list[str]:
-    """What a policy is worth, and by how much that is less than the best."""
+    """The value of a policy, and by how much that is less than the best."""
     return [plain_number(value, digits=4), plain_number(best - value)]
 
 
 def _judged(evaluation: OfflineEvaluation | None) -> list[str]:
-    """What the release says a policy is worth, and by how much that is more than current practice."""
+    """The value that the release gives a policy, and by how much that is more than current practice."""
     if evaluation is None:
         return ["-", "-"]
     gain = evaluation.gain
