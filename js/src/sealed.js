@@ -51,10 +51,18 @@ export async function sealedParcel(key, parcel, opens, version, pair) {
   return joined(head, await encrypt(key, joined(CONTEXT, head), parcel.subarray(TICKET_BYTES), pair));
 }
 
-/** {parcel, leaver, handed, unsealed} of a contract whose uploads are sealed. */
+/**
+ * {parcel, leaver, handed, unsealed} of a contract whose uploads are sealed. A page that shows its users what leaves sets `onseal` of
+ * its contract, which is called with each upload before and after it was sealed.
+ */
 export async function readSealing({ trust, parcel: plain, intermediary: { sealing } }) {
   const key = await sealingKey(fromBase64(sealing));
-  const parcel = (contract, opened, lived, version) => sealedParcel(key, plain(contract, opened, lived), opened.due, version);
+  const parcel = async (contract, opened, lived, version) => {
+    const inside = plain(contract, opened, lived);
+    const body = await sealedParcel(key, inside, opened.due, version);
+    contract.onseal?.(inside, body);
+    return body;
+  };
   const unsealed = ({ intermediary }) => intermediary?.sealing !== sealing;
   return { parcel, handed, unsealed, leaver: (...told) => leaver(trust === "joint", ...told) };
 }

@@ -47,7 +47,7 @@ def test_an_experiment_leaves_data_pictures_a_page_and_the_gallery(tmp_path: Pat
     assert (folder / "histogram.svg").exists() and (folder / "histogram.png").exists()
     captured = capsys.readouterr()
     assert (folder / "table.md").read_text(encoding="utf-8") in captured.out
-    assert "Ours are the furthest apart" in captured.out, "what is seen stands below the table"
+    assert "Two random trajectories of two steps" in captured.out, "what is seen stands below the table"
     assert re.search(r"ldp-obi/figure-9 at quick scale: \d+ s of computing", captured.err)
     page, gallery = folder / "index.html", out / "index.html"
     assert "What the paper shows" in page.read_text(encoding="utf-8")

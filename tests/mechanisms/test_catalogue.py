@@ -98,7 +98,7 @@ def test_other_words_are_refused(change: dict[str, Any], reason: str) -> None:
         ({**parameters(Bounded(20.0)), "bound": 1e300}, "more than"),
         ({**parameters(ToeplitzCounter(5, 1.0, 1.0)), "releases": 0}, "releases must be"),
         ({**parameters(TreeCounter(5, "laplace", 1.0, 1.0)), "node": "cauchy"}, "node"),
-        ({"mechanism": "shuffled-bits", "crowds": [], "missing": 0.0, "categories": 0}, "crowds"),
+        ({"mechanism": "shuffled-bits", "crowds": [], "missing": 0.0, "categories": 0}, "batch sizes"),
         ({"mechanism": "shuffled-bits", "crowds": [[0.1]], "missing": 0.0, "categories": 0}, "missing"),
         ({"mechanism": "shuffled-bits", "crowds": 7, "missing": 0.0, "categories": 0}, "not iterable"),
         ({"mechanism": "registered", "name": "nobody's", "says": {}}, "is registered here"),

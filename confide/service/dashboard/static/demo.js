@@ -21,6 +21,7 @@ let shown = null; // the bytes that are shown, in hex
 let arrived = () => {}; // is called when a letter comes to the gate
 let waiting = null; // the letter that waits for a press: {body, go}
 const approved = new Set(); // letters that the person has sent once: the same bytes may go again by themselves
+const opened = new Map(); // what is in sealed uploads, by their bytes in hex: only who sealed them knows
 const ticketed = () => contract?.trust !== "local";
 
 /**
@@ -89,6 +90,7 @@ async function join(storage) {
     $("alert").hidden = false;
     return;
   }
+  contract.onseal = (inside, body) => opened.set(hex(body), inside);
   put("name", contract.name);
   put("steps", String(contract.spec.horizon));
   put("drift-label", acted(contract, DRIFT));
@@ -237,7 +239,7 @@ function showLetter(body) {
   $("send").disabled = false;
   put("sent", "");
   const known = life && (ticketed() || life.actions.length === contract.spec.horizon);
-  showBytes(contract, body, known ? structuredClone(life) : null);
+  showBytes(contract, body, known ? structuredClone(life) : null, opened.get(shown));
 }
 
 $("drift").addEventListener("click", () => stroke(DRIFT));

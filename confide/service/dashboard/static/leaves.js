@@ -31,6 +31,12 @@ const REPORT = [
   [42, "what it is about, drawn whatever happened"],
 ];
 const EPISODE = [[4, "what this is: an episode"]];
+const SEALED = [
+  [68, "that the rest is sealed"],
+  [76, "when it may be opened, drawn before the visit began"],
+  [80, "how often it was made anew, as the visit went on"],
+  [112, "half of a key, made for this upload only"],
+];
 const TOKEN_BYTES = 288;
 
 /** A label of the contract's, or a word for one that was only counted. */
@@ -40,19 +46,30 @@ export function placed(contract, at) {
 }
 export const acted = (contract, action) => worded(contract.labels.actions[action], action === SWIM ? "swim" : action === DRIFT ? "drift" : `do ${action}`);
 
-/** Shows a report, with a token where the contract names an issuer, or a submission. life: the visit it is about, if that is known. */
-export function showBytes(contract, body, life) {
+/** The parts of an upload, each [where it ends, what it is]; then where what is about a person ends. */
+function partsOf(contract, body) {
+  if (contract.intermediary?.sealing) return [[...TICKET, ...SEALED], body.length];
   const ticketed = contract.trust !== "local";
   const front = ticketed ? TICKET : LETTER;
-  const start = front.at(-1)[0];
   const inside = contract.trust === "joint" ? EPISODE : REPORT;
-  const parts = [...front, ...inside.map(([end, words]) => [start + end, words])];
-  const answer = parts.at(-1)[0];
+  const parts = [...front, ...inside.map(([end, words]) => [front.at(-1)[0] + end, words])];
   const end = body.length - (!ticketed && contract.issuer ? TOKEN_BYTES : 0);
   if (end < body.length) parts.push([body.length, "a token of the issuer, signed blindly: it says that you take part once, and not who you are"]);
+  return [parts, end];
+}
+
+/**
+ * Shows a report, with a token where the contract names an issuer, or a submission. life: the visit it is about, and inside: the
+ * upload before it was sealed, if these are known.
+ */
+export function showBytes(contract, body, life, inside) {
+  const [parts, end] = partsOf(contract, body);
+  const answer = parts.findLast(([until]) => until <= end)[0];
+  const sealed = contract.intermediary?.sealing;
   $("letter").hidden = false;
   $("nothing").hidden = true;
-  put("bytes-note", `${many(body.length)} bytes${life ? "" : ", kept from an earlier visit and not acknowledged yet"}. Only the marked ones are about ${life ? "you" : "a person"}.`);
+  const reader = sealed ? `, sealed so that only the ${contract.intermediary.role} can read them, at the time that was drawn` : "";
+  put("bytes-note", `${many(body.length)} bytes${life ? "" : ", kept from an earlier visit and not acknowledged yet"}. Only the marked ones are about ${life ? "you" : "a person"}${reader}.`);
   const spaced = (from, to) => hex(body.slice(from, to)).replace(/../g, "$& ");
   $("bytes").replaceChildren(spaced(0, answer), made("mark", spaced(answer, end).trim()), ` ${spaced(end)}`);
   $("parts").replaceChildren(...parts.flatMap(([until, words], at) => [made("dt", words), made("dd", spaced(until > end ? end : at ? parts[at - 1][0] : 0, until))]));
@@ -60,9 +77,16 @@ export function showBytes(contract, body, life) {
   const shuffled = contract.trust === "shuffle";
   put("fact-title", shuffled ? "What is in them" : "The one fact in them");
   put("lives-title", `Who else would have sent ${shuffled ? "the shuffler " : ""}the same bytes?`);
-  if (contract.trust === "joint") showEpisode(contract, body.slice(start));
-  else showReport(contract, unpack(contract.design, body.slice(start, end)), life);
+  showContent(contract, sealed ? inside : body, end, life);
   showBound(contract);
+}
+
+/** What an upload says before it is sealed. */
+function showContent(contract, upload, end, life) {
+  const start = (contract.trust === "local" ? LETTER : TICKET).at(-1)[0];
+  if (!upload) put("fact", "It was sealed in an earlier visit, and this page cannot open it.");
+  else if (contract.trust === "joint") showEpisode(contract, upload.slice(start));
+  else showReport(contract, unpack(contract.design, upload.slice(start, contract.intermediary?.sealing ? upload.length : end)), life);
 }
 
 /** A curator sees everything. */
