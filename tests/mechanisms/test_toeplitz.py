@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from confide.errors import InvalidInput
-from confide.mechanisms.buffered import FRACTION_BITS, BufferedToeplitzCounter, best_factors
+from confide.mechanisms import buffered
+from confide.mechanisms.buffered import FRACTION_BITS, BufferedToeplitzCounter, Geometric, best_factors
 from confide.mechanisms.counter import LARGEST_TOTAL
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.toeplitz import (
@@ -189,6 +191,39 @@ def test_buffered_figures_and_time() -> None:
         assert root < std < 1.02 * root
         if releases == 2**16:
             assert std == pytest.approx(3.265, abs=0.006)
+
+
+def in_steps(inner: Geometric, outer: Geometric) -> list[int]:
+    """The whole numbers that the search found, again."""
+    decays = np.empty(2 * inner.decays.size)
+    decays[0::2], decays[1::2] = inner.decays, outer.decays[1:]
+    logs = -np.log(decays[::-1])
+    return [round(1024 * math.log(gap)) for gap in np.diff(logs, prepend=0.0)]
+
+
+@pytest.mark.parametrize(
+    ("releases", "found"),
+    [
+        (8, [-2160, -1065, -581, -321, -271, 95, -7163, -3761]),
+        (4096, [-1188, -240, 23, 105, 132, 156, 221, 495]),
+    ],
+)
+def test_factors_are_the_same_on_every_machine(releases: int, found: list[int]) -> None:
+    """Found once: what a contract was priced with must be found again wherever it is read, to the last digit that counts."""
+    assert in_steps(*best_factors(releases, 4)) == found
+
+
+@pytest.mark.parametrize("releases", [2, 8, 154, 4096, 10**6])
+@pytest.mark.parametrize("buffers", [1, 4])
+def test_factors_are_nearly_what_a_smooth_search_finds(releases: int, buffers: int) -> None:
+    def variance(gaps: NDArray[np.float64]) -> float:
+        inner, outer = buffered._factors(gaps)
+        return math.log1p(inner.squares(releases - 1)) + math.log(outer.squares(releases))
+
+    start = np.full(2 * buffers, math.log(math.log(releases + 2) / (2 * buffers)))
+    smooth = minimize(variance, start, method="BFGS", options={"gtol": 1e-6}).fun
+    inner, outer = best_factors(releases, buffers)
+    assert math.log1p(inner.squares(releases - 1)) + math.log(outer.squares(releases)) < smooth + 1e-4
 
 
 def test_more_buffers_are_never_worse() -> None:
