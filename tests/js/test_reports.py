@@ -28,7 +28,7 @@ from confide.service.contract import Contract, Ticket
 from tests.refusals import refused
 from tools import accepted
 
-from . import golden
+from . import featured, golden
 
 NODE = browsers.node()
 PEOPLE = 3000
@@ -100,7 +100,8 @@ def test_contracts_that_are_refused_there_are_refused_here_too() -> None:
 def test_a_page_has_the_table_of_the_package() -> None:
     """Without what it cannot do; its golden contracts are of these rows, and all rows are among them."""
     assert accepted.PATH.read_text(encoding="utf-8") == accepted.text(), "run: python -m tools.accepted"
-    made = [*golden.designs(), *(one.design for one in golden.ticketed())]
+    contracts = (*golden.ticketed(), *featured.contracts(), *featured.shuffled(), *featured.curated())
+    made = [*golden.designs(), *(one.design for one in contracts)]
     known = {
         (trust, kind, name)
         for trust, kinds in accepted.table().items()
