@@ -81,8 +81,8 @@ def contracts() -> Iterator[Contract]:
 
 
 def shuffled() -> Iterator[Contract]:
-    """Contracts whose devices add shares of noise, in batches that widen."""
-    for question in questions():
+    """Contracts whose devices add shares of noise, in batches that widen: of one step and of several."""
+    for question in list(questions())[:2]:
         promise = Guarantee(SHUFFLE, 1.0, 1e-6)
         yield contract_of(
             make(request_for(question, promise, 6000, shuffling={"batch": 40, "widening": True}, mechanism="skellam"))
@@ -154,7 +154,7 @@ def _reported(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
             "cells": cells.tolist(),
             "bytes": Report(design.digest, question.digest, cells).to_bytes(design).hex(),
         }
-        for cells in (low, high, some)
+        for cells in (high, some)
     ]
     loss = {"epsilon": design.mechanism.epsilon} if isinstance(design.mechanism, PrivUnit) else {}
     if isinstance(design.mechanism, Gaussian):

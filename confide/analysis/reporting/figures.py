@@ -146,9 +146,9 @@ def save_figure(figure: Figure, target: Path) -> None:
 
 
 def compact(svg: str) -> str:
-    """The same picture in fewer bytes: coordinates to a hundredth of a point, without indentation and comments."""
+    """The same picture in fewer bytes: coordinates to a hundredth of a point, without indentation."""
     rounded = re.sub(r"scale\([^)]*\)|(\d+\.\d\d)\d+", lambda found: found[1] or found[0], svg)
-    return re.sub(r"<!--.*?-->\n", "", re.sub(r"\s*\n\s*", "\n", rounded))
+    return re.sub(r"\s*\n\s*", "\n", rounded)
 
 
 def _line(name: str, episodes: ArrayLike, rows: ArrayLike, *, per_episode: bool) -> _Line:
