@@ -53,6 +53,7 @@ def test_they_have_the_law_of_the_model(tmp_path: Path, full: bool) -> None:
         and off(np.bincount(first, minlength=STATES) / PEOPLE, model.initial[:STATES], PEOPLE) < SIGMAS
     )
     tables = made.knowledge.ways.tables(model.rows.chances)
+    shifted = []
     for state in range(STATES):
         for action in range(ACTIONS):
             here = (walk.state == state) & (walk.action == action)
@@ -62,7 +63,8 @@ def test_they_have_the_law_of_the_model(tmp_path: Path, full: bool) -> None:
             assert off(walk.reward[here].mean(), model.rewards[0, state, 1 + action], many) < SIGMAS
             after = np.bincount(walk.following[here], minlength=made.knowledge.spec.states) / many
             assert off(after, tables[0, state, action], many) < SIGMAS
-            assert off(after, np.roll(tables[0, state, action], 1), many) > SIGMAS
+            shifted.append(off(after, np.roll(tables[0, state, action], 1), many))
+    assert max(shifted) > SIGMAS  # of some pairs all next states may be nearly as likely
 
 
 def test_each_episode_is_whole_and_ends_where_it_should(tmp_path: Path) -> None:
