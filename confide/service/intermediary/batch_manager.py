@@ -312,7 +312,7 @@ class BatchManager:
         is an absentee's: it is in no sum, and is not replaced."""
         if self._held is not None:
             private = sealed.private_key(self.keys.private)
-            for ticket, upload, _ in self._held.due(self.clock(), batch):
+            for ticket, upload, *_ in self._held.due(self.clock(), batch):
                 try:
                     self._count_once(ticket, sealed.opened(private, ticket.to_bytes(), upload))
                 except FormatError:

@@ -21,16 +21,19 @@ from ..contract.tickets import Ticket
 
 MOST_BYTES = 1 << 29
 """Held at once, of all batches; who comes beyond that is asked to come again."""
+MOST_COPIES = 8
+"""Of one place: what replaces an upload more often is held, but not copied, so that nobody fills the memory that copies are in."""
 MEMORY = ("tmpfs", "ramfs")
 _LENGTH = struct.Struct("<I")
 
 
 class HeldUpload(NamedTuple):
-    """An upload, and the ticket that it came with."""
+    """An upload, and the ticket that it came with. times: how many of its place were held so far."""
 
     ticket: Ticket
     upload: SealedUpload
     size: int
+    times: int
 
 
 class HeldUploads:
@@ -49,22 +52,25 @@ class HeldUploads:
 
     def put(self, ticket: Ticket, data: bytes) -> None:
         """Hold an upload: the first of its place, or one of a higher version where these are replaced. Else nothing changes."""
-        if self._put(ticket, data) and self._spool is not None:  # a copy that cannot be written is none
+        times = self._put(ticket, data)
+        if 0 < times <= MOST_COPIES and self._spool is not None:  # a copy that cannot be written is none
             body = ticket.to_bytes() + data
             with contextlib.suppress(OSError):
                 self._spool.mkdir(mode=0o700, exist_ok=True)
                 with open(self._path(ticket.batch), "ab", buffering=0) as file:
                     file.write(_LENGTH.pack(len(body)) + body)
 
-    def _put(self, ticket: Ticket, data: bytes) -> bool:
+    def _put(self, ticket: Ticket, data: bytes) -> int:
+        """How many of its place were held so far, this one included; 0 if it is not."""
         upload = read(data)
         here = self._held.setdefault(ticket.batch, {})
         before = here.get(ticket.place)
         if before is not None and not (self._replaced and upload.version > before.upload.version):
-            return False
+            return 0
         self._bytes += len(data) - (0 if before is None else before.size)
-        here[ticket.place] = HeldUpload(ticket, upload, len(data))
-        return True
+        times = 1 if before is None else before.times + 1
+        here[ticket.place] = HeldUpload(ticket, upload, len(data), times)
+        return times
 
     def due(self, now: float, batch: int | None = None) -> list[HeldUpload]:
         """Those whose time has come; or all of a batch, which closes. They are held no longer, but stay in the copy."""

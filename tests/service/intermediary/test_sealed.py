@@ -14,7 +14,7 @@ from confide.protocol.releases import Sum, release_bytes
 from confide.service.contract import Contract, Ticket, keys, sealed, weaker
 from confide.service.intermediary import BatchManager
 from confide.service.intermediary.batch_manager import CLOSED, FULL, SOON, TAKEN
-from confide.service.intermediary.held import HeldUploads, spool_of
+from confide.service.intermediary.held import MOST_COPIES, HeldUploads, spool_of
 from tests.refusals import refused
 from tests.service.contract import hpke
 
@@ -317,6 +317,16 @@ def test_held_uploads_count_their_bytes(joint: Contract) -> None:
     assert [one.upload.version for one in held.due(START)] == [2] and held._bytes == 0
     held.forget(1)
     assert held._bytes == 0
+
+
+def test_nobody_fills_the_memory_of_copies(tmp_path: Path, joint: Contract) -> None:
+    """The newest of a place is held however often it is replaced; only the first few are copied."""
+    held, ticket = HeldUploads(tmp_path / "spool", replaced=True), Ticket(joint.digest, 1, 0, 1)
+    for version in range(4 * MOST_COPIES):
+        held.put(ticket, upload(joint, ticket, 1, START, version)[64:])
+    each = len(upload(joint, ticket, 1, START)) + 4  # its length stands before it
+    assert (tmp_path / "spool" / f"{ticket.batch}.batch").stat().st_size == MOST_COPIES * each
+    assert [one.upload.version for one in held.due(START)] == [4 * MOST_COPIES - 1]
 
 
 def test_a_successor_that_does_not_seal_is_weaker(joint: Contract) -> None:
