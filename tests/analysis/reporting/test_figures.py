@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from PIL import Image
 
 from confide.analysis.reporting.figures import (
     COLOURS,
@@ -56,6 +57,15 @@ def test_the_same_curves_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_png_is_one(tmp_path: Path) -> None:
     path = regret_figure([curve("a")], tmp_path / "A.PNG")
     assert path.read_bytes().startswith(b"\x89PNG") and path.name == "A.PNG"
+
+
+def test_each_line_of_a_png_keeps_its_own_colour(tmp_path: Path) -> None:
+    curves = [curve(str(index), 1 + index) for index in range(len(COLOURS))]
+    with Image.open(regret_figure(curves, tmp_path / "many.png")) as picture:
+        drawn = np.asarray(picture.convert("RGB"), dtype=int).reshape(-1, 3)
+    for colour in COLOURS:
+        wanted = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+        assert np.abs(drawn - wanted).max(axis=1).min() <= 8, colour
 
 
 def test_one_seed_has_no_band(tmp_path: Path) -> None:
