@@ -69,6 +69,13 @@ def test_worlds_of_ones_own_are_simulated() -> None:
     assert "waiting-room/4" in printed and "slippery-lake" in printed
 
 
+def test_the_log_of_six_covariates_is_written(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "vitals_log.py"), "300", str(tmp_path / "vitals.csv")]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=100).stdout
+    assert "300 patients" in printed and "lactate from 0 to 10" in printed
+    assert len((tmp_path / "vitals.csv").read_text().splitlines()) > 301
+
+
 def test_noise_by_its_table_keeps_what_it_says_and_its_sums_have_that_deviation() -> None:
     """Of 2,000 sums the deviation is off by more than a tenth once in 10^9."""
     printed = run("own_noise.py", seconds=200)
