@@ -1,4 +1,4 @@
-"""A world like an intensive care unit's, whose states are six covariates: patients with sepsis, four treatments, steps of some hours.
+"""A world like an intensive care unit's with six covariates: patients with sepsis, four treatments, steps of some hours.
 
 Nothing in it was estimated from real patients. With every covariate in deviations from what is usual on the ward (age, heart,
 pressure, lactate, oxygen, kidney; a raised kidney value is bad), fluids and vasopressors raise the pressure, but fluids cost
