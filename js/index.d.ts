@@ -36,7 +36,7 @@ export interface JoinOptions {
   onevent?: (event: DeviceEvent) => void;
 }
 
-export interface Promised {
+export interface Guarantee {
   epsilon: number | null;
   delta: number;
   rho: number | null;
@@ -57,7 +57,7 @@ export interface Contract {
   readonly operator: string;
   readonly spec: { states: number; actions: number; horizon: number; model: "stationary" | "per-step" };
   readonly labels: { states: string[]; actions: string[] };
-  readonly promise: Promised;
+  readonly guarantee: Guarantee;
   readonly trust: "local" | "shuffle" | "joint";
   readonly window: { seconds: number };
   readonly pin: string;
@@ -143,8 +143,8 @@ export function browserStorage(): Promise<(DeviceStorage & { whole?: false }) | 
 /** For tests and simulated people only. */
 export function memoryStorage(): DeviceStorage;
 /**
- * Reads a contract; throws a sentence if its noise does not keep its promise, or this version cannot keep it. What a shuffler or
- * a curator adds to the promise cannot be checked here: `design.mechanism.loss` is then what a shuffler could see, or there is none.
+ * Reads a contract; throws a sentence if its noise does not keep its guarantee, or this version cannot keep it. What a shuffler or
+ * a curator adds to the guarantee cannot be checked here: `design.mechanism.loss` is then what a shuffler could see, or there is none.
  */
 export function readContract(bytes: Uint8Array): Promise<Contract>;
 /**

@@ -97,7 +97,7 @@ STATED: Mapping[str, Callable[[], set[str]]] = {
     "explanations/intervals-of-a-fit.md": lambda: percent(power.CHANCE, power.CONFIDENCE),
     "explanations/linear-mixtures.md": lambda: set(re.findall(r"log\((2\.5) H/delta", mixture.__doc__ or "")),
     "explanations/offline.md": lambda: (
-        percent(RETURNS_SHARE, linear.WORTH_SHARE, logged.UNTRIED) | {f"{math.sqrt(one):.1f} times" for one in noise}
+        percent(RETURNS_SHARE, linear.VALUES_SHARE, logged.UNTRIED) | {f"{math.sqrt(one):.1f} times" for one in noise}
     ),
     "explanations/online.md": lambda: {f"{one}" for one in (tight.SPREAD_LAST, tight.BATCHES_LAST, tight.ARMS_LAST)},
     "explanations/statistics.md": centred,

@@ -63,7 +63,7 @@ def test_ledgers_are_read_and_charged_on(version: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
 def test_contracts_and_releases(version: Path) -> None:
     contract, says = Contract.from_bytes((version / "contract.json").read_bytes()), expected(version)
-    assert {"digest": contract.digest.hex(), "promise": str(contract.design.guarantee)} == says["contract"]
+    assert {"digest": contract.digest.hex(), "guarantee": str(contract.design.guarantee)} == says["contract"]
     release = from_bytes((version / "release").read_bytes())
     assert {"users": release.users, "visits": release.counts.visits.ravel().tolist()} == says["release"]
     assert release.guarantee == contract.design.guarantee

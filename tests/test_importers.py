@@ -37,7 +37,7 @@ REASONS: dict[str, str] = {
             "data/statistics/weighing",
             "learning/planning/shrinkage",
             "mechanisms/plain",
-            "service/dashboard/worth",
+            "service/dashboard/mean_return",
             "service/intermediary/held",
             "service/intermediary/leasing",
             "service/intermediary/sealing",

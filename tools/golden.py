@@ -65,12 +65,12 @@ def fitted(name: str, out: Path, folder: Path) -> dict[str, Any]:
 def said_of_fit(result: Fit) -> dict[str, Any]:
     """What must be read of a fit, by every version."""
     actions = result.table().actions.tolist()
-    return {"promise": str(result.certificate.guarantee), "users": result.users, "actions": actions}
+    return {"guarantee": str(result.certificate.guarantee), "users": result.users, "actions": actions}
 
 
 def said_of_run(result: Run) -> dict[str, Any]:
     """What must be read of a run, by every version."""
-    return {"promise": str(result.certificate.guarantee), "regret": result.regret[:, -1].tolist()}
+    return {"guarantee": str(result.certificate.guarantee), "regret": result.regret[:, -1].tolist()}
 
 
 def designed() -> Any:
@@ -103,7 +103,7 @@ def write(out: Path) -> dict[str, Any]:
         aggregate.take(respond(design, design.question, Trajectory(zeros, zeros[:4], np.ones(4))))
     release = aggregate.close()
     (out / "release").write_bytes(release.to_bytes())
-    expected["contract"] = {"digest": contract.digest.hex(), "promise": str(contract.design.guarantee)}
+    expected["contract"] = {"digest": contract.digest.hex(), "guarantee": str(contract.design.guarantee)}
     expected["release"] = {"users": release.users, "visits": release.counts.visits.ravel().tolist()}
     return expected
 

@@ -63,7 +63,7 @@ def service(browser: Browser, folder: Path) -> None:
 def _pages(browser: Browser, url: str) -> None:
     page = browser.open(f"{url}/", WIDTH, HEIGHT)
     page.until(
-        "document.querySelectorAll('#policy-picture td').length && document.querySelector('#worth-chart circle')"
+        "document.querySelectorAll('#policy-picture td').length && document.querySelector('#return-chart circle')"
     )
     page.click("#verify")
     page.until("document.querySelector('#verify-result.ok')")

@@ -102,7 +102,7 @@ MUTANTS = (
     Mutant(
         "in a page: a contract with too little noise in its shares is joined",
         "js/src/shares.js",
-        ".some((one) => one <= promise.delta)",
+        ".some((one) => one <= guarantee.delta)",
         ".some((one) => one <= 1)",
         ("tests/js/test_one_report.py::test_a_page_keeps_to_one_report[refused]",),
         unseen="What a device refuses is no matter of what is sent.",

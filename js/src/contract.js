@@ -10,7 +10,7 @@ export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair)
 export const toBase64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** A contract, refused unless its noise keeps its promise; what a shuffler or a curator keeps is theirs to keep. */
+/** A contract, refused unless its noise keeps its guarantee; what a shuffler or a curator keeps is theirs to keep. */
 export async function readContract(bytes) {
   const hash = await sha256(bytes);
   const told = sensible(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
@@ -36,12 +36,12 @@ function read(told, tickets, shares, featured) {
     told.schema === "confide.contract/1" && told.reports_per_person === 1 && (tickets || told.trust === "local"),
     "This version keeps contracts of trust local, shuffle or joint, and one report a person. Update it.",
   );
-  const { promise } = told;
-  const { epsilon, delta, rho } = promise;
+  const { guarantee } = told;
+  const { epsilon, delta, rho } = guarantee;
   require(
     (rho === null) !== (epsilon === null) && (rho ?? epsilon) > 0 && delta >= 0 && delta < 1 && told.window.seconds >= 0 && told.operator &&
       told.labels.states.length === told.spec.states && told.labels.actions.length === told.spec.actions,
-    "The contract has no operator, labels, window or promise that can be kept. Update it.",
+    "The contract has no operator, labels, window or guarantee that can be kept. Update it.",
   );
   const known = ACCEPTED[told.trust][told.question.kind];
   require(
@@ -62,7 +62,7 @@ const noiseWord = ({ mechanism: name, encoding, node, categories }) =>
 /** What devices keep by themselves. */
 function kept(told, featured) {
   const made = featured ? featured.readFeatures(told) : counted(told);
-  require(keeps(made.mechanism.loss, told.promise), "The contract's noise does not keep its promise. Tell its operator.");
+  require(keeps(made.mechanism.loss, told.guarantee), "The contract's noise does not keep its guarantee. Tell its operator.");
   return made;
 }
 
@@ -72,13 +72,13 @@ function counted({ spec, question: asked, mechanism: noise }) {
 }
 
 /**
- * Whether a contract promises less than another, also where they cannot be compared. What is compared is a closed list, the same
+ * Whether a contract guarantees less than another, also where they cannot be compared. What is compared is a closed list, the same
  * in confide/service/contract/contract.py.
  */
 export function weaker(now, before) {
   const [next, last] = [now.intermediary, before.intermediary];
   const less = (name) => {
-    const [one, other] = [now.promise[name] ?? null, before.promise[name] ?? null];
+    const [one, other] = [now.guarantee[name] ?? null, before.guarantee[name] ?? null];
     return (one === null) !== (other === null) || one > other;
   };
   return (

@@ -8,8 +8,8 @@ const LEAST_RATE = 4;
 
 /**
  * Counts with a share of Skellam noise, of which only sums are shown: confide/mechanisms/skellam.py. The shuffler itself could read them.
- * Of the sums' promise it is checked that a Gaussian of their variance would keep it, in Renyi's account, and that as many people share
- * the noise as are promised to be honest.
+ * Of the sums' guarantee it is checked that a Gaussian of their variance would keep it, in Renyi's account, and that as many people share
+ * the noise as are assumed to be honest.
  */
 export function shared(told) {
   const { spec, question: asked, mechanism: { width, grid } } = told;
@@ -33,14 +33,14 @@ export function shared(told) {
 const integer = (one, least) => Number.isSafeInteger(one) && one >= least;
 
 /** Shares for batches of every size. square: of the l2 of two people, in grids; limits: of a slice, by how far a share goes. */
-export function shareNoise({ mechanism: { rate, honest }, promise, schedule }, square, limits) {
+export function shareNoise({ mechanism: { rate, honest }, guarantee, schedule }, square, limits) {
   require(
-    integer(rate, LEAST_RATE) && honest.length && honest.every((each, level) => integer(each, 2) && each <= promise.honest * schedule.parameter * 2 ** level + 1e-6) &&
-      promise.honest > 0 && promise.honest <= 1,
+    integer(rate, LEAST_RATE) && honest.length && honest.every((each, level) => integer(each, 2) && each <= guarantee.honest * schedule.parameter * 2 ** level + 1e-6) &&
+      guarantee.honest > 0 && guarantee.honest <= 1,
     UNFIT,
   );
-  const delta = (a) => Math.exp((a - 1) * ((a * square) / (4 * rate) - promise.epsilon) + a * Math.log1p(-1 / a)) / (a - 1);
-  require(Array.from({ length: 255 }, (_, at) => delta(at + 2)).some((one) => one <= promise.delta), "The contract's noise does not keep its promise. Tell its operator.");
+  const delta = (a) => Math.exp((a - 1) * ((a * square) / (4 * rate) - guarantee.epsilon) + a * Math.log1p(-1 / a)) / (a - 1);
+  require(Array.from({ length: 255 }, (_, at) => delta(at + 2)).some((one) => one <= guarantee.delta), "The contract's noise does not keep its guarantee. Tell its operator.");
   const noise = (people, level) => {
     const reach = shareReach(rate / people);
     return {

@@ -26,7 +26,7 @@ export function readTicketed(told, shares, featured) {
   return { ...(featured ? featured.readFeatures(told, shares) : trust === "joint" ? whole(told) : shares ? shares.shared(told) : shuffled(told)), parcel, between };
 }
 
-/** The curator hears everything: its releases keep the promise, and nothing of that can be checked here. */
+/** The curator hears everything: its releases keep the guarantee, and nothing of that can be checked here. */
 function whole({ spec, question: { kind, last } }) {
   require(inside(spec.horizon - 1, 2 ** 24), "The contract asks for what this version cannot tell. Update it.");
   return { question: { ...spec, kind, last }, mechanism: null };
@@ -40,7 +40,7 @@ function shuffled(told) {
   const question = ask(told.spec, { ...told.question, kind: kind === "bits" ? "counts" : kind });
   const flips = crowds.map(([flip]) => flip);
   require(
-    name === "shuffled-bits" && told.promise.honest > 0 && told.promise.honest <= 1 && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
+    name === "shuffled-bits" && told.guarantee.honest > 0 && told.guarantee.honest <= 1 && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
       !["squares", "centred"].some((part) => !step && question.parts.includes(part)),
     "The contract's noise does not fit its statistic. Update the contract.",
   );

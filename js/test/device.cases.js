@@ -197,23 +197,23 @@ export function cases(golden) {
       }
       same(service.letters.length, 0, "letters");
     },
-    "a contract that does not keep its promise is refused": async () => {
+    "a contract that does not keep its guarantee is refused": async () => {
       const { service, join } = await opened({ mechanism: { ...contract.mechanism, epsilon: contract.mechanism.epsilon * 1.001 } });
       const device = await join();
-      ok(/does not keep its promise/.test(device.refusal), device.refusal);
+      ok(/does not keep its guarantee/.test(device.refusal), device.refusal);
       same([(await live(device)).body, service.letters.length], [null, 0], "no report");
     },
-    "a promise weaker than the one that was joined is refused, a stronger one is not": async () => {
+    "a guarantee weaker than the one that was joined is refused, a stronger one is not": async () => {
       const { storage } = await opened();
-      const promised = async (epsilon, more) => {
-        const told = { ...contract, promise: { epsilon, delta: 0, rho: null }, mechanism: { ...contract.mechanism, epsilon } };
+      const guaranteed = async (epsilon, more) => {
+        const told = { ...contract, guarantee: { epsilon, delta: 0, rho: null }, mechanism: { ...contract.mechanism, epsilon } };
         const service = await openService(told, more);
         return Device.join(URL_, { pin: service.pin, storage, fetch: service.fetch });
       };
-      same((await promised(2)).refusal, null, "the first");
-      same((await promised(1.5)).refusal, null, "a stronger one");
-      ok(/weaker/.test((await promised(2)).refusal), "a weaker one");
-      ok(/weaker/.test((await promised(1.4, { promise: { epsilon: null, delta: 0, rho: 1.4 } })).refusal), "one that cannot be compared");
+      same((await guaranteed(2)).refusal, null, "the first");
+      same((await guaranteed(1.5)).refusal, null, "a stronger one");
+      ok(/weaker/.test((await guaranteed(2)).refusal), "a weaker one");
+      ok(/weaker/.test((await guaranteed(1.4, { guarantee: { epsilon: null, delta: 0, rho: 1.4 } })).refusal), "one that cannot be compared");
     },
     "a policy with another hash, or a round that is not signed, is refused with a sentence and not followed": async () => {
       const { service, join, events } = await opened();
@@ -366,7 +366,7 @@ export function cases(golden) {
     "what happened is what is reported": async () => {
       // With next to no noise (epsilon 60) a report tells its step.
       const epsilon = 60;
-      const told = { ...contract, promise: { epsilon, delta: 0, rho: null }, spec: { ...contract.spec, horizon: 1 } };
+      const told = { ...contract, guarantee: { epsilon, delta: 0, rho: null }, spec: { ...contract.spec, horizon: 1 } };
       const mechanism = { ...contract.mechanism, epsilon, encoding: "k-ary" };
       const stories = [
         [(e) => (e.act(2), e.observe(1, 1)), ((2 * 2 + 1) * 3 + 1) * 2 + 1],
@@ -549,7 +549,7 @@ export function cases(golden) {
       const episode = { states: Array.from({ length: 21 }, (_, at) => at % 10), actions: Array(20).fill(2), rewards: Array(20).fill(0.4) };
       for (const [encoding, epsilon] of [["unary", 2], ["k-ary", 6]]) {
         const told = { ...contract, spec, mechanism: { mechanism: "categories", epsilon, categories: 801, encoding } };
-        told.promise = { epsilon, delta: 0, rho: null };
+        told.guarantee = { epsilon, delta: 0, rho: null };
         told.labels = { states: Array(10).fill("s"), actions: Array(4).fill("a") };
         const { design } = await readContract(new TextEncoder().encode(JSON.stringify(told)));
         const times = [];

@@ -116,10 +116,10 @@ export function cases({ featured: golden }) {
         }
       }
     },
-    "a contract that breaks its promise by a millionth, or asks with other bounds, is refused": async () => {
+    "a contract that breaks its guarantee by a millionth, or asks with other bounds, is refused": async () => {
       for (const { contract } of golden.reported) {
         const good = JSON.parse(contract);
-        const { mechanism: noise, promise, question } = good;
+        const { mechanism: noise, guarantee, question } = good;
         if (good.trust === "shuffle") {
           const wide = { ...noise, rate: Math.floor(noise.rate * 0.7) };
           for (const wrong of [{ mechanism: wide }, { mechanism: { ...noise, grid: noise.grid * 3 } }, { mechanism: { ...noise, honest: noise.honest.map((one) => one * 2) } }, { question: { ...question, bounds: question.bounds.map((one) => one * 2) } }]) {
@@ -129,7 +129,7 @@ export function cases({ featured: golden }) {
         }
         const change = "sigma" in noise ? { sigma: noise.sigma * (1 - 1e-6) } : { epsilon: noise.epsilon * (1 + 1e-6) };
         const sentence = await refused(() => read({ contract: JSON.stringify({ ...good, mechanism: { ...noise, ...change } }) }), "less noise");
-        ok(sentence.includes("does not keep its promise"), sentence);
+        ok(sentence.includes("does not keep its guarantee"), sentence);
         if ("sigma" in noise) {
           for (const [at, by] of [[0, 1.5], [1, 1.01]]) {
             const bounds = question.bounds.map((one, place) => (place === at ? one * by : one));
@@ -141,7 +141,7 @@ export function cases({ featured: golden }) {
           }
         }
         await refused(() => read({ contract: JSON.stringify({ ...good, question: { ...question, features: { ...question.features, mix: [] } } }) }), "no features");
-        same(promise, good.promise, "the promise");
+        same(guarantee, good.guarantee, "the guarantee");
       }
     },
     "an episode acts by name, and reports what was observed": async () => {

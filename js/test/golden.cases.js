@@ -115,7 +115,7 @@ export function cases(golden) {
       const read = await Promise.all(contracts.map((one) => readContract(bytesOf(one))));
       same(read.map((before) => read.map((after) => weaker(after, before))), wanted, "which is weaker than which");
     },
-    "the loss is the same, and a contract that breaks its promise by a millionth is refused": async () => {
+    "the loss is the same, and a contract that breaks its guarantee by a millionth is refused": async () => {
       for (const { contract, loss } of golden.designs) {
         const found = (await readContract(bytesOf(contract))).design.mechanism.loss;
         for (const [name, wanted] of Object.entries(loss)) {
@@ -124,7 +124,7 @@ export function cases(golden) {
       }
       for (const contract of golden.weak) {
         const sentence = await refused(() => readContract(bytesOf(contract)), contract.slice(0, 400));
-        ok(sentence.includes("does not keep its promise"), sentence);
+        ok(sentence.includes("does not keep its guarantee"), sentence);
       }
     },
     "delta is that of Python, and not below it by more than a part in 10^10": () => {
@@ -148,7 +148,7 @@ export function cases(golden) {
       const { design } = await readContract(bytesOf(golden.designs[4].contract));
       const changes = [
         { schema: "confide.contract/2" }, { trust: "joint" }, { reports_per_person: 2 }, { operator: "" }, { design_digest: "00" },
-        { promise: { epsilon: null, delta: 0, rho: null } }, { promise: { epsilon: 1, delta: 0, rho: 1 } }, { promise: { epsilon: -1, delta: 0, rho: null } },
+        { guarantee: { epsilon: null, delta: 0, rho: null } }, { guarantee: { epsilon: 1, delta: 0, rho: 1 } }, { guarantee: { epsilon: -1, delta: 0, rho: null } },
         { spec: { ...good.spec, states: 0 } }, { spec: { ...good.spec, model: "other" } }, { question: { ...good.question, kind: "mixture" } },
         { question: { ...good.question, parts: ["transitions", "centred"] } }, { question: { ...good.question, parts: ["centred"] } },
         { mechanism: { mechanism: "bounded" } }, { mechanism: { mechanism: "toString" } }, { mechanism: { ...good.mechanism, grid: 0 } },
@@ -157,9 +157,9 @@ export function cases(golden) {
       changes.push({ labels: { states: ["one"], actions: good.labels.actions } }, { labels: null }, { spec: null }, { window: null }, { mechanism: null });
       for (const change of changes) await refused(() => readContract(bytesOf(JSON.stringify({ ...good, ...change }))), JSON.stringify(change));
       for (const text of ["", "{", "{}", "null", "[]", "5"]) await refused(() => readContract(bytesOf(text)), text);
-      const noisy = JSON.parse(golden.designs[7].contract); // a Gaussian keeps no pure promise, however large its epsilon
-      noisy.promise = { epsilon: 1000, delta: 0, rho: null };
-      await refused(() => readContract(bytesOf(JSON.stringify(noisy))), "a pure promise by a Gaussian");
+      const noisy = JSON.parse(golden.designs[7].contract); // a Gaussian keeps no pure guarantee, however large its epsilon
+      noisy.guarantee = { epsilon: 1000, delta: 0, rho: null };
+      await refused(() => readContract(bytesOf(JSON.stringify(noisy))), "a pure guarantee by a Gaussian");
       const fine = { states: [0, 1, 2], actions: [0, 1], rewards: [0, 1] };
       respond(design, fine);
       for (const change of [

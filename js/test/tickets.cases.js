@@ -134,16 +134,16 @@ export function cases(golden) {
         }
       }
     },
-    "shares that are too small, or for more honest people than are promised, are refused": async () => {
+    "shares that are too small, or for more honest people than are assumed, are refused": async () => {
       for (const { contract } of golden.budgets) {
         const good = JSON.parse(contract);
-        const { mechanism, question, promise } = good;
+        const { mechanism, question, guarantee } = good;
         const changed = [
           { mechanism: { ...mechanism, rate: Math.floor(mechanism.rate * 0.9) } }, { mechanism: { ...mechanism, rate: mechanism.rate + 0.5 } },
           { mechanism: { ...mechanism, honest: mechanism.honest.map((one) => one + 1) } }, { mechanism: { ...mechanism, honest: [] } },
           { mechanism: { ...mechanism, width: mechanism.width + 1 } }, { mechanism: { ...mechanism, grid: 1 } },
           { question: { ...question, kind: question.kind === "bandit" ? "budgeted" : "bandit" } }, { question: { ...question, parts: ["transitions"] } },
-          { question: { ...question, levels: 0 } }, { promise: { ...promise, honest: promise.honest / 2 } }, { promise: { ...promise, delta: 0 } },
+          { question: { ...question, levels: 0 } }, { guarantee: { ...guarantee, honest: guarantee.honest / 2 } }, { guarantee: { ...guarantee, delta: 0 } },
           ...(question.budget ? [{ question: { ...question, budget: 1 } }, { question: { ...question, budget: null } }, { question: { ...question, budget: question.budget * 2 } }] : []),
         ];
         for (const change of changed) await refused(() => readContract(bytesOf(JSON.stringify({ ...good, ...change }))), JSON.stringify(change));
@@ -365,7 +365,7 @@ export function cases(golden) {
       const device = await Device.join("https://local.example", { pin: local.pin, storage, fetch: local.fetch });
       same([await (await device.begin()).finish(), local.letters.length], [null, 0], "and none to the collector");
     },
-    "contracts of other trusts that are none are refused, and those that promise less than before": async () => {
+    "contracts of other trusts that are none are refused, and those that guarantee less than before": async () => {
       const read = (contract) => readContract(bytesOf(JSON.stringify(contract)));
       const about = joint.intermediary;
       const between = (change, from = joint) => ({ ...from, intermediary: { ...from.intermediary, ...change } });
@@ -378,7 +378,7 @@ export function cases(golden) {
       ]) await refused(() => read(change), JSON.stringify(change).slice(0, 3000));
       const before = await read(joint);
       same(weaker(await read({ ...joint, version: 2 }), before), false, "the same");
-      for (const next of [between({ key: toBase64(new Uint8Array(32)) }), between({ operator: joint.operator }), { ...shuffle, promise: { ...joint.promise, honest: shuffle.promise.honest } }]) {
+      for (const next of [between({ key: toBase64(new Uint8Array(32)) }), between({ operator: joint.operator }), { ...shuffle, guarantee: { ...joint.guarantee, honest: shuffle.guarantee.honest } }]) {
         ok(weaker(await read(next), before), JSON.stringify(next.intermediary));
       }
       ok(about.operator !== joint.operator, "two operators");

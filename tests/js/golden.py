@@ -164,7 +164,7 @@ def contract(design: Design, **changes: Any) -> dict[str, Any]:
             "actions": [f"a{number}" for number in range(spec.actions)],
         },
         "trust": asked.trust,
-        "promise": {"epsilon": asked.epsilon, "delta": asked.delta, "rho": asked.rho},
+        "guarantee": {"epsilon": asked.epsilon, "delta": asked.delta, "rho": asked.rho},
         "question": {
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
@@ -504,14 +504,14 @@ def written_with_issuer(design: Design, **options: Any) -> Contract:
 
 
 def _weak() -> list[str]:
-    """Contracts that do not keep what they promise, by a part in a million, or that nobody can keep."""
+    """Contracts that do not keep what they guarantee, by a part in a million, or that nobody can keep."""
     results = []
     for design in designs():
         given = contract(design)
-        promise = dict(given["promise"])
+        guarantee = dict(given["guarantee"])
         for name in ("epsilon", "delta", "rho"):
-            promise[name] = promise[name] and promise[name] * (1 - 1e-6)
-        results.append(json.dumps({**given, "promise": promise}))
+            guarantee[name] = guarantee[name] and guarantee[name] * (1 - 1e-6)
+        results.append(json.dumps({**given, "guarantee": guarantee}))
         given["mechanism"] = dict(given["mechanism"])
         for name, by in (("scale", 1 - 1e-6), ("sigma", 1 - 1e-6), ("bit_epsilon", 1 + 1e-6), ("epsilon", 1 + 1e-6)):
             if name in given["mechanism"]:

@@ -26,11 +26,11 @@ CASES = {
     "addresses": "one report a person, across episodes, visits, contracts and addresses",
     "successors": "a contract is weaker than another where it is in Python",
     "shares": "shares of noise have the variance that the contract says, and not 2/3 or 3/2 of it",
-    "refused": "shares that are too small, or for more honest people than are promised, are refused",
+    "refused": "shares that are too small, or for more honest people than are assumed, are refused",
     "moments": "no episode has moments beyond their bounds",
     "ranked": "directions are ranked alike, and told alike",
     "unit": "the mean of messages is the vector, and no other multiple of it",
-    "millionth": "a contract that breaks its promise by a millionth, or asks with other bounds, is refused",
+    "millionth": "a contract that breaks its guarantee by a millionth, or asks with other bounds, is refused",
     "choice": "a choice takes the best on offer, and reports at its time with the reward that came, or none",
     "operators": "an operator stays who it is by any of name, key and address",
 }

@@ -16,7 +16,7 @@ from confide.privacy import Central, NoPrivacy, Schedule
 from confide.protocol.design import Design
 from confide.protocol.kinds.gram import GramForm
 from confide.protocol.kinds.returns import ReturnsQuestion
-from confide.protocol.kinds.worth import WorthForm
+from confide.protocol.kinds.values import ValuesForm
 from tests.refusals import refused
 
 from .making import design
@@ -39,7 +39,7 @@ DESIGNS: dict[str, Callable[[], Design]] = {
     "gram paper": lambda: design(form(), Central(rho=0.5), ONCE, "paper"),
     "gram vectors": lambda: design(VECTORS, Central(rho=0.5), ONCE),
     "gram none": lambda: design(form(), NoPrivacy(), ONCE),
-    "worth": lambda: design(WorthForm(form()), Central(rho=0.5), ONCE, share=0.05),
+    "values": lambda: design(ValuesForm(form()), Central(rho=0.5), ONCE, share=0.05),
     "returns": lambda: design(ReturnsQuestion.of(8), Central(rho=0.5), ONCE, share=0.03, episodes=3),
     "returns laplace": lambda: design(ReturnsQuestion.of(8, True, (0.5, 2.0)), Central(1.0), ONCE, share=0.03),
 }
@@ -49,7 +49,7 @@ GOLDEN: dict[str, str] = {
     "gram split": "78759774195501be",
     "gram pevi": "73b5aac0fc32605b",
     "gram vectors": "a1be94b4532dc2a3",
-    "worth": "9498432eef3b0df7",
+    "values": "9498432eef3b0df7",
     "returns": "c79918a71e7bb0b5",
     "returns laplace": "b3f242bd69ccffa8",
 }
@@ -136,7 +136,7 @@ BAD: dict[str, bytes] = {
             "returns without a range": (1024, 2, 1.0, 1.0),
         }.items()
     },
-    "worth of another form": forged("worth", f1=["worth", b"\x90"]),
+    "values of another form": forged("values", f1=["values", b"\x90"]),
 }
 
 

@@ -99,9 +99,9 @@ class LoggedElsewhere:
         matrices, vectors = zip(*self._answers("sums", question), strict=True)
         return np.sum(matrices, axis=0), np.sum(vectors, axis=0)
 
-    def worth(self, form: GramForm, first: Critic) -> Integers:
+    def values(self, form: GramForm, first: Critic) -> Integers:
         """As `Logged` says."""
-        return np.asarray(np.sum(list(self._answers("worth", form, first)), axis=0))
+        return np.asarray(np.sum(list(self._answers("values", form, first)), axis=0))
 
     def _answers(self, what: str, *arguments: Any) -> Iterator[Any]:
         seconds: Sequence[Any] = self.second or [None] * len(self.held)

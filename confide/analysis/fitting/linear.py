@@ -31,13 +31,13 @@ from ...protocol.design import PAPER, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
 from ...protocol.kinds.gram import GRAM, SHAVED, TARGET_BITS, GramRelease
-from ...protocol.kinds.worth import WorthForm, WorthRelease
+from ...protocol.kinds.values import ValuesForm, ValuesRelease
 from ...protocol.releases import Aggregate
 from ...validation import Json
-from .linear_learning import WORTH, gram_name
+from .linear_learning import VALUES, gram_name
 from .plan import FAILURE, ONCE, RELEASED, RETURNS, assumptions
 
-WORTH_SHARE = 0.05
+VALUES_SHARE = 0.05
 """Of the promise, spent on what people earned and what V_1 promises them."""
 
 
@@ -45,14 +45,14 @@ WORTH_SHARE = 0.05
 class LinearPlan:
     """A fit of `vapvi` or `pevi` with every choice made; it has the attributes of `CountPlan`.
 
-    worth: None where nothing is judged: as papers have it, and without privacy.
+    values: None where nothing is judged: as papers have it, and without privacy.
     """
 
     data: Dataset
     promise: Guarantee
     learner: Vapvi
     design: Design
-    worth: Design | None
+    values: Design | None
     failure: float
     calibration: str = TIGHT
 
@@ -86,10 +86,10 @@ class LinearPlan:
         stepwise_data = data.with_dynamics(PER_STEP)
         form = learner.form(stepwise_data.knowledge.spec.horizon)
         judged = promise.private and calibration == TIGHT
-        share = (1 - WORTH_SHARE) * (1 - SHAVED) if judged else 1.0
+        share = (1 - VALUES_SHARE) * (1 - SHAVED) if judged else 1.0
         gram = make(Request(form, promise, ONCE, calibration, share=share))
-        worth_design = make(Request(WorthForm(form), promise, ONCE, share=WORTH_SHARE)) if judged else None
-        made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, worth_design, failure, calibration)
+        values_design = make(Request(ValuesForm(form), promise, ONCE, share=VALUES_SHARE)) if judged else None
+        made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, values_design, failure, calibration)
         validation.between("failure", failure, 1e-12, 0.5)
         if promise.private and calibration != PAPER and not keeps(made._loss, promise):
             raise calibration_failed(promise)
@@ -120,7 +120,7 @@ class LinearPlan:
     @property
     def acts(self) -> list[Act[NoiseMechanism]]:
         """The acts of privacy: all Gram sums are one, what people earned another."""
-        return [design.act for design in (self.design, self.worth) if design is not None]
+        return [design.act for design in (self.design, self.values) if design is not None]
 
     @cached_property
     def _loss(self) -> Loss:
@@ -160,7 +160,7 @@ class LinearPlan:
 
     def release(
         self, counted: DatasetCounts, noise: NoiseSource, simulated: bool = False
-    ) -> dict[str, GramRelease | WorthRelease]:
+    ) -> dict[str, GramRelease | ValuesRelease]:
         """Ask, answer, learn, until nothing is left to ask. What comes out may be published.
 
         simulated: the people are, so noise may be replayable.
@@ -172,17 +172,17 @@ class LinearPlan:
 
     def _release_all(
         self, counted: DatasetCounts, noise: NoiseSource, simulated: bool
-    ) -> dict[str, GramRelease | WorthRelease]:
-        logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
+    ) -> dict[str, GramRelease | ValuesRelease]:
+        logged, releases = self.logged(counted), dict[str, GramRelease | ValuesRelease]()
         aggregate = open_aggregate(self.design, noise, simulated=simulated)
         aggregate.take_sum(logged)
         state = self.learner.begin(Context(self.data.knowledge.spec, max(counted.users, 1)))
         state, answers = ask_all(self.learner, state, aggregate)
         releases |= {gram_name(number): answer for number, answer in enumerate(answers)}
-        if self.worth is not None:
-            last = open_aggregate(self.worth, noise, simulated=simulated)
+        if self.values is not None:
+            last = open_aggregate(self.values, noise, simulated=simulated)
             last.take_sum(logged)
-            releases[WORTH] = last.close(state.critics[0])
+            releases[VALUES] = last.close(state.critics[0])
         return releases
 
     def logged(self, counted: DatasetCounts) -> Logged:
@@ -214,7 +214,7 @@ class LinearPlan:
         )
         visits, moves = visits // question.resolution, moves // question.resolution
         if question.last == DROPPED:
-            # Where the last step leads is worth nothing, so any next state will do.
+            # Where the last step leads has value 0, so any next state will do.
             last = np.zeros((1, *moves.shape[1:]), dtype=np.int64)
             last[0, :, :, 0] = visits[-1]
             moves = np.concatenate([moves, last])

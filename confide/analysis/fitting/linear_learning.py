@@ -26,14 +26,14 @@ from ...learning.planning.linear_ope import (
 )
 from ...mdp.critic import VectorPolicy
 from ...protocol.kinds.gram import VALUE, GramRelease, release_from_bytes
-from ...protocol.kinds.worth import WorthRelease, worth_from_bytes
+from ...protocol.kinds.values import ValuesRelease, values_from_bytes
 from ..reporting.stated import Findings
 from .alarms import one_step
 from .assumed import STATES_TELL
 from .findings import in_people_units
 from .learning import LearningResult
 
-WORTH, GRAM = "worth", "gram-"
+VALUES, GRAM = "values", "gram-"
 
 
 def gram_name(number: int) -> str:
@@ -46,10 +46,10 @@ def is_linear(releases: Iterable[str]) -> bool:
     return any(name.startswith(GRAM) for name in releases)
 
 
-def read_releases(learner: Vapvi, horizon: int, stored: dict[str, bytes]) -> dict[str, GramRelease | WorthRelease]:
+def read_releases(learner: Vapvi, horizon: int, stored: dict[str, bytes]) -> dict[str, GramRelease | ValuesRelease]:
     """The answers that a fit keeps, as the learner asked for them."""
     form = learner.form(horizon)
-    answers: dict[str, GramRelease | WorthRelease] = {
+    answers: dict[str, GramRelease | ValuesRelease] = {
         name: release_from_bytes(body, form) for name, body in sorted(stored.items()) if name.startswith(GRAM)
     }
     if len(answers) != len(form.questions):
@@ -57,13 +57,13 @@ def read_releases(learner: Vapvi, horizon: int, stored: dict[str, bytes]) -> dic
             "release-incomplete",
             "This folder does not hold all statistics of its learner, so nothing can be learned. Fit again.",
         )
-    return {**answers, **({WORTH: worth_from_bytes(stored[WORTH])} if WORTH in stored else {})}
+    return {**answers, **({VALUES: values_from_bytes(stored[VALUES])} if VALUES in stored else {})}
 
 
 def linear_result(
     learner: Vapvi,
     horizon: int,
-    releases: dict[str, GramRelease | WorthRelease],
+    releases: dict[str, GramRelease | ValuesRelease],
     units: Sequence[float],
     first: Vapvi | None = None,
     unconfounded: bool = False,
@@ -90,22 +90,22 @@ def linear_result(
 
 
 def _findings(
-    releases: dict[str, GramRelease | WorthRelease],
+    releases: dict[str, GramRelease | ValuesRelease],
     uncertainties: list[StepUncertainty],
     horizon: int,
     units: Sequence[float],
     shift: Shift,
 ) -> Findings:
     """What was found of the policy, in people's units; `lower` is the low end of the interval."""
-    worth = releases.get(WORTH)
-    users = worth.users if worth is not None else next(iter(releases.values())).users
+    values = releases.get(VALUES)
+    users = values.users if values is not None else next(iter(releases.values())).users
     summary: Findings = {"users": users, "value": None, "lower": None}
-    if not isinstance(worth, WorthRelease):
+    if not isinstance(values, ValuesRelease):
         return summary
     in_units = in_people_units(units, horizon)
     policy_value, more = (
-        in_units(value(worth, uncertainties, horizon, shift)),
-        gain(worth, uncertainties, horizon, shift),
+        in_units(value(values, uncertainties, horizon, shift)),
+        gain(values, uncertainties, horizon, shift),
     )
     return {
         **summary,
@@ -113,9 +113,9 @@ def _findings(
         "low": policy_value["low"],
         "high": policy_value["high"],
         "lower": policy_value["low"],
-        # Nothing in it is to follow current practice, so it is worth the same without people.
+        # Nothing in it is to follow current practice, so its value is the same without people.
         "alone": {**policy_value, "vacuous": False},
-        "practice": in_units(practice(worth, horizon)),
+        "practice": in_units(practice(values, horizon)),
         "gain": {**in_units(more, difference=True), "sure": more.sure()},
         "recommended": more.sure(),
         "confidence": CONFIDENCE,

@@ -46,7 +46,7 @@ def card(fit: Fit) -> dict[str, Any]:
         },
         "guarantee": {"said": str(true), **true.as_json(), "certificate": certificate.digest},
         "learner": {"name": config["learner"], "options": config.get("options") or {}, "scale": config.get("scale")},
-        "worth": {
+        "evaluation": {
             name: findings.get(name)
             for name in ("value", "low", "high", "practice", "gain", "recommended", "confidence", "power")
         },
@@ -66,14 +66,14 @@ def card_json(fit: Fit) -> str:
 def card_page(fit: Fit) -> str:
     """The card as a page."""
     values = card(fit)
-    data, worth, gain = values["data"], values["worth"], values["worth"]["gain"]
+    data, judged, gain = values["data"], values["evaluation"], values["evaluation"]["gain"]
     unit, steps = noun(fit.certificate.guarantee), f"{data['horizon']} step{'' if data['horizon'] == 1 else 's'}"
-    practice = worth["practice"]
+    practice = judged["practice"]
     usual = "" if practice is None else f"; current practice {written(practice['value'])}"
     answer = "not estimated"
     if gain is not None:
         span = f"{written(gain['low'], sign=True)} to {written(gain['high'], sign=True)}"
-        recommended = worth.get("recommended")
+        recommended = judged.get("recommended")
         sure = gain["sure"] if recommended is None else recommended
         better = "surely better than current practice" if sure else "not surely better than current practice"
         answer = f"{better}: {written(gain['value'], sign=True)} ({span}){power_said(fit.findings, unit, '; ')}"
@@ -86,7 +86,7 @@ def card_page(fit: Fit) -> str:
         ("Rewards", f"{written(data['rewards'][0])} to {written(data['rewards'][1])} a step"),
         ("Guarantee", values["guarantee"]["said"]),
         ("Learner", str(values["learner"]["name"])),
-        ("Value", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(unit)}{usual}"),
+        ("Value", "not estimated" if judged["value"] is None else f"{written(judged['value'])} {each(unit)}{usual}"),
         ("Finding", answer),
     ]
     if values["coverage"] is not None:

@@ -10,7 +10,7 @@ from ...protocol.releases import Aggregate
 from ...protocol.trusts.trust import find
 from .curator import CuratorAggregate
 from .dataset import DatasetAggregate
-from .gram import GramAggregate, WorthAggregate
+from .gram import GramAggregate, ValuesAggregate
 from .judged import JudgedAggregate
 from .returns import ReturnsAggregate
 
@@ -20,7 +20,7 @@ _OWN: dict[str, EpisodeAggregateOpener] = {
     "gram": GramAggregate,
     "returns": ReturnsAggregate,
     "judged": JudgedAggregate,
-    "worth": WorthAggregate,
+    "values": ValuesAggregate,
 }
 """The aggregates of kinds of question that are asked of a whole log in their own way."""
 

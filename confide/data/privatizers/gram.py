@@ -15,7 +15,7 @@ from ...mechanisms.symmetric import SymmetricGaussian, SymmetricLaplace
 from ...protocol.design import Design
 from ...protocol.kinds.gram import GRAM, MATRIX_GRID, VECTOR_GRID, GramQuestion, GramRelease
 from ...protocol.kinds.question import Member
-from ...protocol.kinds.worth import WORTH, WorthRelease
+from ...protocol.kinds.values import VALUES, ValuesRelease
 from ..statistics.gram import Logged
 
 
@@ -96,17 +96,17 @@ class GramAggregate(LogAggregate):
         )
 
 
-class WorthAggregate(LogAggregate):
+class ValuesAggregate(LogAggregate):
     """Answers once: the sum of people's returns, and of V_1, public by then, at their first states."""
 
-    def close(self, question: Critic | None = None) -> WorthRelease:
+    def close(self, question: Critic | None = None) -> ValuesRelease:
         """The release, drawn once; question: V_1."""
-        family, mechanism, logged = WORTH.question_of(self.design), self.design.additive, self._logged
+        family, mechanism, logged = VALUES.question_of(self.design), self.design.additive, self._logged
         if self._number or logged is None:
             raise PrivacyError("returns-twice", "Returns are released once, of a log. Open another aggregate, and pay.")
-        exact = logged.worth(family.gram, family.values(question)) / family.resolution
-        returned, promised = mechanism.randomize(exact, family.trials, self.noise).tolist()
+        exact = logged.values(family.gram, family.values(question)) / family.resolution
+        returned, predicted = mechanism.randomize(exact, family.trials, self.noise).tolist()
         self._number = 1
-        return WorthRelease(
-            sum(logged.people), returned, promised, validation.number("sigma", mechanism.describe()["sigma"])
+        return ValuesRelease(
+            sum(logged.people), returned, predicted, validation.number("sigma", mechanism.describe()["sigma"])
         )

@@ -31,7 +31,7 @@ class Logged(Protocol):
         """The matrix (B, d, d) in units of 4^-FEATURE_BITS, vectors (m, B, d) in 2^-(FEATURE_BITS + TARGET_BITS)."""
         ...
 
-    def worth(self, form: GramForm, first: Critic) -> Integers:
+    def values(self, form: GramForm, first: Critic) -> Integers:
         """(2,) in units of 2^-TARGET_BITS: what all people earned, and the sum of V_1 at their first states."""
         ...
 
@@ -73,7 +73,7 @@ class LoggedSteps:
         vectors = np.array([np.einsum("sa,sai->i", target, linear) for target in targets])
         return np.asarray(matrix)[None], vectors[:, None]
 
-    def worth(self, form: GramForm, first: Critic) -> Integers:
+    def values(self, form: GramForm, first: Critic) -> Integers:
         """The sums of returns and of V_1, exactly: see `Logged`."""
         steps = int(self.moves.sum())
         after = int(cut(form.end_reward or 0.0, TARGET_BITS)) * (sum(self.people) * form.horizon - steps)

@@ -152,7 +152,7 @@ class LoggedPoints:
                 vectors[:, action] += (np.array(targets, dtype=np.float64) @ linear).astype(np.int64)
         return matrix, vectors
 
-    def worth(self, form: GramForm, first: Critic) -> Integers:
+    def values(self, form: GramForm, first: Critic) -> Integers:
         """The sums of returns and of V_1, exactly: see `Logged`."""
         steps = sum(len(step.actions) for step in self.steps)
         after = int(cut(form.end_reward or 0.0, TARGET_BITS)) * (sum(self.people) * form.horizon - steps)

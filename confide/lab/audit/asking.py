@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.fitting.linear import LinearPlan
-from ...analysis.fitting.linear_learning import WORTH
+from ...analysis.fitting.linear_learning import VALUES
 from ...data.statistics.gram import Logged
 from ...learning.learners import Context
 from ...protocol.design import Design
 from ...protocol.kinds.gram import GRAM, MATRIX_GRID, VECTOR_GRID, GramRelease
-from ...protocol.kinds.worth import WORTH as WORTH_KIND
-from ...protocol.kinds.worth import WorthRelease
+from ...protocol.kinds.values import VALUES as VALUES_KIND
+from ...protocol.kinds.values import ValuesRelease
 from .events import Array
 
 Ways = Sequence[Logged]
@@ -49,17 +49,17 @@ def noise_of(design: Design) -> Array:
 
 def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[str, Any]) -> float:
     """The log-likelihood ratio of all releases of a fit, of one person's over that of another."""
-    answers: list[GramRelease] = [release for name, release in released.items() if name != WORTH]
-    worth: WorthRelease | None = released.get(WORTH)
+    answers: list[GramRelease] = [release for name, release in released.items() if name != VALUES]
+    values: ValuesRelease | None = released.get(VALUES)
     state = plan.learner.begin(Context(plan.data.knowledge.spec, max(answers[0].users, 1)))
     for answer in answers:
         state = plan.learner.learn(state, answer)
     sigmas = noise_of(plan.design)
     seen = np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
-    family = None if plan.worth is None else WORTH_KIND.question_of(plan.worth)
-    if family is not None and worth is not None:  # which papers do not ask for
+    family = None if plan.values is None else VALUES_KIND.question_of(plan.values)
+    if family is not None and values is not None:  # which papers do not ask for
         first = family.values(state.critics[0])
-        sigmas, seen = np.append(sigmas, [worth.noise] * 2), np.append(seen, [worth.returned, worth.promised])
+        sigmas, seen = np.append(sigmas, [values.noise] * 2), np.append(seen, [values.returned, values.predicted])
     noisy, normal = sigmas > 0, GRAM.noise_of(plan.design).normal
 
     def likelihood(logged: Logged) -> float:
@@ -69,7 +69,7 @@ def fit_log_ratio(plan: LinearPlan, people: tuple[Ways, Ways], released: dict[st
             exact.append(gram_cells(matrix * MATRIX_GRID, vectors * VECTOR_GRID))
         expected = np.concatenate(exact)
         if family is not None:
-            expected = np.append(expected, logged.worth(family.gram, first) / family.resolution)
+            expected = np.append(expected, logged.values(family.gram, first) / family.resolution)
         apart = np.abs(seen - expected)[noisy] / sigmas[noisy]
         return float(-(apart**2).sum() / 2 if normal else -apart.sum())
 

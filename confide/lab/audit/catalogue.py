@@ -223,7 +223,7 @@ FITTED: dict[Combination, str] = {
     Combination("returns", "laplace", CENTRAL): "laplace/h3",
     Combination("judged", "gaussian", CENTRAL): "gaussian/judged",
     Combination("judged", "laplace", CENTRAL): "laplace/judged",
-    Combination("worth", "gaussian", CENTRAL): "gram/h3",
+    Combination("values", "gaussian", CENTRAL): "gram/h3",
     Combination("gram", "gram-gaussian", CENTRAL): "gram/worst-h3",
     Combination("gram", "gram-laplace", CENTRAL): "gram-laplace/worst-h3",
 }

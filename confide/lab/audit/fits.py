@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...analysis.fitting.engines import Engine, count
 from ...analysis.fitting.linear import LinearPlan
-from ...analysis.fitting.linear_learning import WORTH
+from ...analysis.fitting.linear_learning import VALUES
 from ...analysis.fitting.plan import CAME, COUNTS, LOST, PREVIOUS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
 from ...data.statistics.counting import DatasetCounts, Judging
 from ...data.trajectories import Dataset, Trajectory, read
@@ -218,8 +218,8 @@ def _seen(plan: Any, name: str, release: Any) -> Array:
     if name == RETURNS:
         scales = plan.designs[RETURNS].question.scales
         return np.asarray(np.array([release.centred, release.squares, release.episodes]) * scales)
-    if name == WORTH:
-        return np.array([release.returned, release.promised], dtype=np.float64)
+    if name == VALUES:
+        return np.array([release.returned, release.predicted], dtype=np.float64)
     return gram_cells(release.matrix, release.vectors)
 
 

@@ -15,10 +15,10 @@ from ...errors import InvalidInput
 from ...privacy import Loss, Sensitivity
 from ...privacy.guarantee import JOINT
 from ...protocol.design import Design
-from ...protocol.kinds import asked, judged, returns, step, worth
+from ...protocol.kinds import asked, judged, returns, step, values
 from ...protocol.kinds.judged import CELLS, GAIN, GROUPS, SIZES, TESTS, WEIGHT, JudgedQuestion
 from ...protocol.kinds.returns import ReturnsQuestion
-from ...protocol.kinds.worth import WorthForm
+from ...protocol.kinds.values import ValuesForm
 from ...protocol.trusts import trust as trusts
 from . import catalogue
 from .curators import joint_target
@@ -109,7 +109,7 @@ def _returns(question: ReturnsQuestion) -> Array:
     return np.array([question.units((u, u * u, 1)) for u in points], dtype=np.float64) * question.grid
 
 
-def _worth(question: WorthForm) -> Array:
+def _value_sums(question: ValuesForm) -> Array:
     """Returns and values at the ends of their range, together."""
     return np.array(list(product((0.0, float(question.gram.horizon)), repeat=2)))
 
@@ -133,7 +133,7 @@ def _judged(question: JudgedQuestion) -> Array:
     return np.asarray(np.array(told) * question.grid, dtype=np.float64)
 
 
-_TOLD: dict[str, Callable[..., Array]] = {returns.KIND: _returns, worth.KIND: _worth, judged.KIND: _judged}
+_TOLD: dict[str, Callable[..., Array]] = {returns.KIND: _returns, values.KIND: _value_sums, judged.KIND: _judged}
 """Every message that matters, of kinds that fits ask for beside counts."""
 
 

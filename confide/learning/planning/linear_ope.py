@@ -7,7 +7,7 @@ Then r + P V_{h+1} - V_h = Gamma_h + e_h at the actions of pi, but for clipping,
 
 and V_1, averaged over the people's first states, was asked for. Where pi leads is not known from these answers; so Gamma_h
 and the deviation of e_h are taken at their smallest and largest over states: all states of a table, or all vectors of
-length at most 1. Current practice is worth what people earned, which was asked for too.
+length at most 1. The value of current practice is the mean return, which is released too.
 
 The estimate is V_1 itself. A chosen action looks better than it is: errors at chosen actions have the same sign at every
 step, so deviations of steps are added, not their squares, and what Gamma takes off V_1 makes up for it. All of this holds
@@ -27,7 +27,7 @@ from ... import validation
 from ...mdp.critic import Critic
 from ...mdp.linear import Features, LinearFeatures
 from ...protocol.kinds.gram import GramForm
-from ...protocol.kinds.worth import WorthRelease
+from ...protocol.kinds.values import ValuesRelease
 from ...protocol.releases.release import Array
 from .estimates import Estimate
 from .regression import Regression
@@ -85,31 +85,31 @@ def _largest(forms: Array) -> float:
     return float(np.sqrt(np.maximum(np.linalg.eigvalsh(forms)[:, -1], 0.0).max()))
 
 
-def practice(worth: WorthRelease, horizon: int, confidence: float = CONFIDENCE) -> Estimate:
+def practice(sums: ValuesRelease, horizon: int, confidence: float = CONFIDENCE) -> Estimate:
     """The value of current practice: people's mean return."""
-    mean, deviation = _mean(worth.returned, worth, horizon)
-    width = _quantile(confidence) * math.hypot(deviation, worth.noise / worth.users)
+    mean, deviation = _mean(sums.returned, sums, horizon)
+    width = _quantile(confidence) * math.hypot(deviation, sums.noise / sums.users)
     return _estimate((mean, mean - width, mean + width), width, confidence, (0.0, float(horizon)))
 
 
 def value(
-    worth: WorthRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
+    sums: ValuesRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
 ) -> Estimate:
     """The value of the learned policy. shift: by how much V_1 differs from the one that was asked about."""
-    mean, deviation = _mean(worth.promised, worth, horizon)
-    spread = math.hypot(deviation, worth.noise / worth.users)
+    mean, deviation = _mean(sums.predicted, sums, horizon)
+    spread = math.hypot(deviation, sums.noise / sums.users)
     return _around(mean, spread, steps, shift, confidence, (0.0, float(horizon)))
 
 
 def gain(
-    worth: WorthRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
+    sums: ValuesRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
 ) -> Estimate:
     """The gain of the learned policy over current practice."""
-    (promised, promised_deviation), (returned, returned_deviation) = (
-        _mean(total, worth, horizon) for total in (worth.promised, worth.returned)
+    (predicted, predicted_deviation), (returned, returned_deviation) = (
+        _mean(total, sums, horizon) for total in (sums.predicted, sums.returned)
     )
-    deviation = math.hypot(promised_deviation + returned_deviation, math.sqrt(2) * worth.noise / worth.users)
-    return _around(promised - returned, deviation, steps, shift, confidence, (-float(horizon), float(horizon)))
+    deviation = math.hypot(predicted_deviation + returned_deviation, math.sqrt(2) * sums.noise / sums.users)
+    return _around(predicted - returned, deviation, steps, shift, confidence, (-float(horizon), float(horizon)))
 
 
 def _around(
@@ -123,10 +123,10 @@ def _around(
     return _estimate((start + sum(shift) / 2, least - width, most + width), width / quantile, confidence, bounds)
 
 
-def _mean(total: float, worth: WorthRelease, horizon: int) -> tuple[float, float]:
+def _mean(total: float, sums: ValuesRelease, horizon: int) -> tuple[float, float]:
     """A mean over people of a number in [0, H], and its deviation by luck, at most sqrt(m (H - m)/n)."""
-    mean = min(max(total / worth.users, 0.0), float(horizon))
-    return mean, math.sqrt(mean * (horizon - mean) / worth.users)
+    mean = min(max(total / sums.users, 0.0), float(horizon))
+    return mean, math.sqrt(mean * (horizon - mean) / sums.users)
 
 
 def _estimate(

@@ -60,7 +60,7 @@ KINDS = (
     "moments",
     "returns",
     "judged",
-    "worth",
+    "values",
     "gram",
 )
 """Our kinds: each is the module of its name, which is loaded when it is needed."""

@@ -22,7 +22,7 @@ from ...privacy import Act, Guarantee, compose, keeps
 from ...privacy.calibration import calibration_failed
 from ...privacy.guarantee import CENTRAL
 from ..design import AUTO, PAPER, Design, Request, check_noise
-from ..kinds import CountQuestion, bandit, budgeted, counts, judged, returns, worth
+from ..kinds import CountQuestion, bandit, budgeted, counts, judged, returns, values
 from ..kinds.budgeted import BudgetedQuestion, grouped
 from ..kinds.counts import TRANSITIONS
 from ..kinds.kind import DesignMaker
@@ -129,7 +129,7 @@ class CentralTrust(Trust):
 
     def designers(self) -> Mapping[str, DesignMaker]:
         """All that is counted or summed over a data set."""
-        return dict.fromkeys((counts.KIND, budgeted.KIND, bandit.KIND, returns.KIND, worth.KIND, judged.KIND), _alone)
+        return dict.fromkeys((counts.KIND, budgeted.KIND, bandit.KIND, returns.KIND, values.KIND, judged.KIND), _alone)
 
     def law(self, design: Design, people: People) -> Law:
         """One draw by the curator, however many people there are."""

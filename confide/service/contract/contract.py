@@ -42,7 +42,7 @@ _KEYS = {
     "spec",
     "labels",
     "trust",
-    "promise",
+    "guarantee",
     "question",
     "mechanism",
     "design",
@@ -67,7 +67,7 @@ def stated(design: Design) -> dict[str, Json]:
     statements: dict[str, Json] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "trust": promise.trust,
-        "promise": {
+        "guarantee": {
             "epsilon": promise.epsilon,
             "delta": promise.delta,
             "rho": promise.rho,
@@ -274,7 +274,7 @@ def weaker(new: Contract, old: Contract) -> str:
     if first["trust"] != other["trust"]:
         return f"it trusts {first['trust']} instead of {other['trust']}"
     for name in ("epsilon", "delta", "rho", "honest"):
-        now, before = first["promise"].get(name), other["promise"].get(name)
+        now, before = first["guarantee"].get(name), other["guarantee"].get(name)
         if (now is None) != (before is None):
             return (
                 f"its guarantee is not stated in {name} as before"

@@ -21,7 +21,7 @@ from ...validation import Json
 from ..contract.admission import admission_lines, held_guarantee
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
-from .worth import CONFIDENCE, worth
+from .mean_return import CONFIDENCE, mean_return
 
 SCHEMA = "confide.story/1"
 MOST_ROUNDS = 200
@@ -47,20 +47,20 @@ def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int
         if data is None:
             continue
         closed_release = read_release(contract.design, data)
-        earned = worth(contract.design, closed_release, before)
+        returned = mean_return(contract.design, closed_release, before)
         rounds.append(
             {
                 "round": number,
                 "people": closed_release.users,
                 "bytes": len(data),
-                "worth": None if earned is None else earned.as_json(),
+                "mean_return": None if returned is None else returned.as_json(),
                 "error": float(typical_error(contract.design, closed_release.users)),
             }
         )
         before = closed_release
     return {
         "schema": SCHEMA,
-        "promise": promise_in_words(contract),
+        "guarantee": guarantee_in_words(contract),
         "objective": contract.document["question"].get("objective", "reward"),
         "confidence": CONFIDENCE,
         "ends": thinned(contract.ends),
@@ -107,7 +107,7 @@ def standing(contract: Contract, head: SignedHead | None, people: int, refusals:
     }
 
 
-def promise_in_words(contract: Contract) -> dict[str, Json]:
+def guarantee_in_words(contract: Contract) -> dict[str, Json]:
     """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
     guarantee_shown = held_guarantee(contract)
     guarantee = guarantee_shown.as_json()

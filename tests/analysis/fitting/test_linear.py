@@ -14,7 +14,7 @@ from confide.lab.environments import linear_mdp, make
 from confide.learning.planning import policy_value
 from confide.privacy import Ledger
 from confide.protocol.kinds import gram
-from confide.protocol.kinds import worth as worth_kind
+from confide.protocol.kinds import values as values_kind
 from confide.protocol.kinds.gram import VARIANCE, GramForm
 from tests.refusals import refused
 
@@ -85,20 +85,20 @@ def test_episodes_may_end_early(tmp_path):
 def test_answers_have_bytes_that_only_fit_their_form(tmp_path):
     fit = learned(tmp_path)
     form = GramForm(linear_mdp.features(), HORIZON, centred=True)
-    answers = [gram.release_from_bytes(body, form) for name, body in sorted(fit.releases.items()) if name != "worth"]
+    answers = [gram.release_from_bytes(body, form) for name, body in sorted(fit.releases.items()) if name != "values"]
     assert [(one.question.step, one.question.kind) for one in answers] == form.questions
     assert [one.to_bytes() for one in answers] == [fit.releases[f"gram-{i:04d}"] for i in range(len(answers))]
-    worth = worth_kind.worth_from_bytes(fit.releases["worth"])
-    assert worth.to_bytes() == fit.releases["worth"] and worth.users == PEOPLE
+    worth = values_kind.values_from_bytes(fit.releases["values"])
+    assert worth.to_bytes() == fit.releases["values"] and worth.users == PEOPLE
     for body, wanted in (
         (fit.releases["gram-0000"][:-3], form),
         (fit.releases["gram-0000"], GramForm(linear_mdp.features(), 2)),
     ):
         with pytest.raises(FormatError):
             gram.release_from_bytes(body, wanted)
-    for body in (fit.releases["worth"][:-3], fit.releases["gram-0000"], b""):
+    for body in (fit.releases["values"][:-3], fit.releases["gram-0000"], b""):
         with pytest.raises(FormatError):
-            worth_kind.worth_from_bytes(body)
+            values_kind.values_from_bytes(body)
 
 
 def test_what_a_linear_fit_says_is_about_the_truth(tmp_path):
@@ -126,7 +126,7 @@ def test_halves_are_asked_apart(tmp_path):
     )
     assert fit.certificate.guarantee.rho == pytest.approx(50.0)
     form = GramForm(linear_mdp.features(), HORIZON, centred=True, split=True)
-    answers = [gram.release_from_bytes(body, form) for name, body in fit.releases.items() if name != "worth"]
+    answers = [gram.release_from_bytes(body, form) for name, body in fit.releases.items() if name != "values"]
     assert {one.users for one in answers} == {PEOPLE // 2}
     # Where noise is small, the constant feature's sum tells how many people an answer is about.
     best = np.linalg.lstsq(linear_mdp.features().phi.reshape(200, -1), np.ones(200), rcond=None)[0]
@@ -239,6 +239,6 @@ def test_a_calibration_is_taken_whole_or_refused(tmp_path):
 def test_a_fit_as_its_paper_has_it_is_charged_for_what_it_keeps(tmp_path, calibration):
     fit = learned(tmp_path, cf.Central(rho=1.0), calibration=calibration)
     assert fit.certificate.calibration == calibration and fit.config["calibration"] == calibration
-    assert "worth" not in fit.releases and fit.findings["value"] is None  # papers judge nothing
+    assert "values" not in fit.releases and fit.findings["value"] is None  # papers judge nothing
     again = refit(fit)
     np.testing.assert_array_equal(again.policy.probabilities, fit.policy.probabilities)

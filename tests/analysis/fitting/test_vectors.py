@@ -87,7 +87,7 @@ def test_at_little_noise_the_sums_are_those_of_the_rows(tmp_path):
     data, given = opened(intercept=False), columns()
     fit = learned(tmp_path, data, rho=1e5)
     from confide.protocol.kinds import gram
-    from confide.protocol.kinds import worth as worth_kind
+    from confide.protocol.kinds import values as values_kind
     from confide.protocol.kinds.gram import GramForm
 
     form = GramForm(data.vectors.features, HORIZON)
@@ -99,7 +99,7 @@ def test_at_little_noise_the_sums_are_those_of_the_rows(tmp_path):
         np.testing.assert_allclose(answer.matrix[action], rows.T @ rows, atol=0.3)
         paid = given["reward"][last & (given["action"] == action)]
         np.testing.assert_allclose(answer.vectors[0, action], paid @ rows, atol=0.3)
-    worth = worth_kind.worth_from_bytes(fit.releases["worth"])
+    worth = values_kind.values_from_bytes(fit.releases["values"])
     assert worth.returned == pytest.approx(given["reward"].sum(), abs=1)
 
 
@@ -336,7 +336,7 @@ def test_workers_answer_as_one_machine_would(tmp_path, monkeypatch, split):
         assert np.array_equal(matrix, theirs[0]) and np.array_equal(vectors, theirs[1]) and np.abs(matrix).sum() > 0
         sizes = np.ones(len(vectors))
         state = plan.learner.learn(state, GramRelease(asked, PEOPLE, matrix * 1e-9, vectors * 1e-9, 1.0, sizes))
-    assert np.array_equal(one.worth(asked.form, state.critics[0]), many.worth(asked.form, state.critics[0]))
+    assert np.array_equal(one.values(asked.form, state.critics[0]), many.values(asked.form, state.critics[0]))
     there.close()
     assert cluster.closed
 

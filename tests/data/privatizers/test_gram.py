@@ -16,7 +16,7 @@ from confide.mdp.linear import BlockFeatures, LinearFeatures
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.protocol.design import Design
 from confide.protocol.kinds.gram import VALUE, VARIANCE, GramForm, GramQuestion, cost
-from confide.protocol.kinds.worth import WorthForm
+from confide.protocol.kinds.values import ValuesForm
 from tests.protocol.making import design
 from tests.refusals import refused
 
@@ -230,7 +230,7 @@ def test_noise_stays_inside_the_blocks():
 
 def test_what_people_earned_is_priced_by_its_share_and_drawn_so():
     promise = privacy.Central(rho=0.5)
-    made = design(WorthForm(form()), promise, privacy.Schedule.every(1), share=0.05)
+    made = design(ValuesForm(form()), promise, privacy.Schedule.every(1), share=0.05)
     assert privacy.rho_of(made.act.loss) == pytest.approx(0.05 * 0.5)
     assert made.act.sensitivity.l2 == pytest.approx(math.sqrt(2) * HORIZON)
     first = Critic(np.zeros((1, SIZE)), np.zeros((1, SIZE, SIZE)), 0.0, 0.0, 0.0, float(HORIZON))
@@ -244,7 +244,7 @@ def test_what_people_earned_is_priced_by_its_share_and_drawn_so():
         return release
 
     results = [asked(SecureNoise()) for _ in range(300)]
-    sample = np.array([[one.returned, one.promised] for one in results]) / results[0].noise
+    sample = np.array([[one.returned, one.predicted] for one in results]) / results[0].noise
     assert consistent(float((sample**2).sum()), sample.size)
     for factor in (2 / 3, 3 / 2):
         assert not consistent(float(((factor * sample) ** 2).sum()), sample.size)

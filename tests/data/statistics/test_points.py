@@ -129,15 +129,17 @@ def test_one_person_moves_the_sums_within_the_price(kind):
     assert 0.5 * bound < most <= bound
 
 
-def test_worth_is_what_people_earned_and_what_is_promised_them():
+def test_sums_of_returns_and_of_values():
     rng, features = np.random.default_rng(4), BlockFeatures(ACTIONS, WIDTH, BOUND)
     form = GramForm(features, HORIZON, end_reward=0.5)
     steps, rows = log(rng, 30, features, early=True)
     critic, _ = functions(rng, features, float(HORIZON))
-    earned, promised = LoggedPoints(features, steps).worth(form, critic) * 2.0**-TARGET_BITS
-    assert earned == pytest.approx(sum(row[4] for row in rows) + 0.5 * (30 * HORIZON - len(rows)))
+    returned, predicted = LoggedPoints(features, steps).values(form, critic) * 2.0**-TARGET_BITS
+    assert returned == pytest.approx(sum(row[4] for row in rows) + 0.5 * (30 * HORIZON - len(rows)))
     starts = [row[2] for row in rows if row[0] == 0]
-    assert promised == pytest.approx(sum(value_of(features, critic, x) for x in starts), abs=30 * 2 * 2.0**-TARGET_BITS)
+    assert predicted == pytest.approx(
+        sum(value_of(features, critic, x) for x in starts), abs=30 * 2 * 2.0**-TARGET_BITS
+    )
 
 
 def test_halves_share_nobody_and_add_up():

@@ -23,7 +23,7 @@ from confide.protocol.trusts.mixing import Mixing
 
 FALSE_ALARM = 1e-6
 # Kinds of question that are asked within fits only, and attacked there.
-IN_FITS = {"budgeted", "gram", "judged", "returns", "worth"}
+IN_FITS = {"budgeted", "gram", "judged", "returns", "values"}
 # One of each kind, trust model, setting and calibration; `confide audit --all` is for everything.
 QUICK = {
     "local/k-ary/h3-tight",

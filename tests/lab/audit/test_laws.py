@@ -156,13 +156,16 @@ def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> 
     promised = next(one.values for one in questions(plan.design.question) if one.values is not None)
 
     def worth(source: Any) -> list[float]:
-        aggregate: Any = open_aggregate(plan.worth, source, simulated=True)
+        aggregate: Any = open_aggregate(plan.values, source, simulated=True)
         aggregate.take_sum(logged)
         release = aggregate.close(promised)
-        return [release.returned, release.promised]
+        return [release.returned, release.predicted]
 
     earned = np.array([worth(noise) for _ in range(RUNS)]) - worth(ZERO_NOISE)
-    drawn, sizes = np.concatenate([gram, earned], axis=1), np.append(noise_of(plan.design), [deviation(plan.worth)] * 2)
+    drawn, sizes = (
+        np.concatenate([gram, earned], axis=1),
+        np.append(noise_of(plan.design), [deviation(plan.values)] * 2),
+    )
     used = sizes > 0
     assert used.sum() > 10 and not drawn[:, ~used].any()
     assert of_scale(drawn[:, used], sizes[used])

@@ -24,7 +24,7 @@ from confide.protocol.kinds.budgeted import BudgetedQuestion
 from confide.protocol.kinds.gram import GramForm
 from confide.protocol.kinds.judged import GAIN, GROUPS, PARTS, JudgedQuestion
 from confide.protocol.kinds.returns import ReturnsQuestion
-from confide.protocol.kinds.worth import WorthForm
+from confide.protocol.kinds.values import ValuesForm
 
 ROWS = [row for row in accepted.rows() if row.trust != NONE and accepted.case_of(row) is None]
 SLACK = 1e-4
@@ -55,7 +55,7 @@ def case(row: Combination) -> Design:
         "budgeted": BudgetedQuestion.of(CountQuestion(Spec(2, 2, 3)), 4),
         "returns": ReturnsQuestion.of(3, row.mechanism == "laplace"),
         "judged": JudgedQuestion(GAIN),
-        "worth": WorthForm(GramForm(features, 3)),
+        "values": ValuesForm(GramForm(features, 3)),
     }[row.kind]
     promise = Guarantee(CENTRAL, 1.0, 0.0 if row.mechanism == "laplace" else DELTA)
     return make(Request(asked, promise, Schedule.every(1), mechanism=row.mechanism))

@@ -20,7 +20,7 @@ from confide.privacy import Schedule
 from confide.protocol.design import Request
 from confide.protocol.design import make as design
 from confide.protocol.kinds.gram import TARGET_BITS, VALUE, GramForm
-from confide.protocol.kinds.worth import WorthRelease
+from confide.protocol.kinds.values import ValuesRelease
 
 from ..logged_steps import draw_steps
 
@@ -43,8 +43,8 @@ def learned(build, people: int, rho: float, seed: int):
         if answer.question.kind == VALUE:
             critic = state.critics[answer.question.step]
             doubts.append(step_uncertainty(state.form, critic, learner.regression(answer)))
-    sums = log.worth(state.form, state.critics[0]) * 2.0**-TARGET_BITS
-    worth = WorthRelease(people, *(float(one) for one in sums), 0.0)
+    sums = log.values(state.form, state.critics[0]) * 2.0**-TARGET_BITS
+    worth = ValuesRelease(people, *(float(one) for one in sums), 0.0)
     return policy_value(MODEL, state.recommendation), worth, doubts
 
 
@@ -91,7 +91,7 @@ def test_vectors_take_the_worst_of_the_ball():
 
 
 def test_confidence_and_noise_widen():
-    worth, louder = WorthRelease(100, 200.0, 250.0, 1.0), WorthRelease(100, 200.0, 250.0, 100.0)
+    worth, louder = ValuesRelease(100, 200.0, 250.0, 1.0), ValuesRelease(100, 200.0, 250.0, 100.0)
     assert practice(worth, 4).high < practice(louder, 4).high
     assert practice(worth, 4, 0.5).high < practice(worth, 4, 0.99).high
     assert gain(worth, [StepUncertainty(0.1, 0.2, 0.0)], 4).value == pytest.approx(0.5)

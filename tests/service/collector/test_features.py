@@ -74,7 +74,7 @@ def test_people_are_counted_and_weights_are_published(tmp_path: Path) -> None:
         store, contract = service.collector.store, service.collector.store.contract
         assert contract.described is not None
         story = story_of(contract, store.newest(), store.release)
-        assert [row["people"] for row in story["rounds"]] == [20, 40, 60] and story["rounds"][0]["worth"] is None
+        assert [row["people"] for row in story["rounds"]] == [20, 40, 60] and story["rounds"][0]["mean_return"] is None
         notices: list[Notice] = []
         device = Device.join(service.url, store=MemoryStore(), listener=notices.append, background=False)
         episode = cast(ObservedEpisode, device.begin())

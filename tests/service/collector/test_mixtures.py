@@ -109,7 +109,7 @@ def test_a_dashboard_tells_of_a_mixture_what_its_releases_do(tmp_path: Path) -> 
     release = release_of(contract.design, Sum.empty(contract.design).cells, np.array([20]))
     head = SimpleNamespace(head=SimpleNamespace(round=2, people=20, ended=False), digest="0" * 64)
     (row,) = story_of(contract, head, lambda number: release.to_bytes())["rounds"]
-    assert (row["round"], row["people"], row["worth"]) == (1, 20, None) and row["error"] > 0
+    assert (row["round"], row["people"], row["mean_return"]) == (1, 20, None) and row["error"] > 0
 
 
 def current(service: Service) -> tuple[SignedHead, bytes]:

@@ -29,7 +29,7 @@ def test_everything_said_in_words_is_what_the_design_does() -> None:
     made = contract()
     document = made.document
     for name, wrong in {
-        "promise": {**document["promise"], "epsilon": 1.0},
+        "guarantee": {**document["guarantee"], "epsilon": 1.0},
         "spec": {**document["spec"], "states": 4},
         "mechanism": {**document["mechanism"], "epsilon": 0.5},
         "schedule": {**document["schedule"], "users": 7},
@@ -59,7 +59,7 @@ def test_a_design_that_does_not_keep_its_promise_is_refused() -> None:
     parts = msgpack.unpackb(weak.to_bytes())
     parts[4][1] = 2.0
     options = {**contract(weak).document, "design": to_base64(msgpack.packb(parts))}
-    options["promise"] = {**options["promise"], "epsilon": 2.0}
+    options["guarantee"] = {**options["guarantee"], "epsilon": 2.0}
     with pytest.raises(FormatError, match="keep"):
         Contract.from_bytes(json.dumps(options).encode())
     with pytest.raises(FormatError, match="one report"):

@@ -355,8 +355,8 @@ def test_the_dashboard_tells_everything(service: Process, browser: Browser) -> N
     assert page.run("document.querySelectorAll('#policy-picture td').length") == 3 * HORIZON
     words = set(page.run("[...document.querySelectorAll('#policy-picture td')].map(cell => cell.title.split(' ')[0])"))
     assert words <= {"drift", "swim"} and "spring" in page.text("#policy-picture")
-    assert page.run("document.querySelectorAll('#worth-chart circle').length") >= 1
-    assert "with 95 % confidence" in page.text("#worth-note") and "exceed" in page.text("#sure-note")
+    assert page.run("document.querySelectorAll('#return-chart circle').length") >= 1
+    assert "with 95 % confidence" in page.text("#return-note") and "exceed" in page.text("#sure-note")
     shown = int(page.text("#policy-note").split(",")[0].removeprefix("Round "))
     page.click("#policy-back")
     page.until(f"document.querySelector('#policy-note').textContent.startsWith('Round {shown - 1},')")

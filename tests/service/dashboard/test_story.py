@@ -24,8 +24,8 @@ from confide.protocol.outlook import people_needed, typical_error
 from confide.protocol.releases import open_aggregate, release_bytes
 from confide.protocol.trusts.mixing import Mixing
 from confide.service.contract import Head, SignedHead
-from confide.service.dashboard.story import MOST_ROUNDS, outlook, promise_in_words, shown_rounds, standing, story_of
-from confide.service.dashboard.worth import CONFIDENCE, worth
+from confide.service.dashboard.mean_return import CONFIDENCE, mean_return
+from confide.service.dashboard.story import MOST_ROUNDS, guarantee_in_words, outlook, shown_rounds, standing, story_of
 from tests.service.contract.example import PRIVATE, SPEC, contract, design
 
 ALARM = 1e-6
@@ -69,7 +69,7 @@ def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]
                 aggregate.take_sum(part)
             release = aggregate.close()
         assert release is not None
-        judgement = worth(made, release, before)
+        judgement = mean_return(made, release, before)
         assert judgement is not None
         results.append((judgement.value, judgement.high))
     return results
@@ -127,7 +127,7 @@ def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_miss
         aggregate = privatizers.open_aggregate(made, ReplayableNoise(seed), simulated=True)
         for part in drawn(made, totals, np.array([many]), luck):
             aggregate.take_sum(part)
-        judgement = worth(made, aggregate.close(), None)
+        judgement = mean_return(made, aggregate.close(), None)
         assert judgement is not None and not judgement.whole
         missed += not judgement.low <= spec.horizon * PAID <= judgement.high
         widths.append((counted * PAID - judgement.low, judgement.high - counted * PAID - (spec.horizon - counted)))
@@ -144,8 +144,8 @@ def test_what_a_question_does_not_tell_is_not_said() -> None:
     for part in drawn(made, totals(made, 100, luck), np.array([100]), luck):
         aggregate.take_sum(part)
     release = aggregate.close()
-    assert worth(made, release, None) is not None
-    assert worth(made, release, release) is None  # nobody in between
+    assert mean_return(made, release, None) is not None
+    assert mean_return(made, release, release) is None  # nobody in between
     pairs = design(Local(4.0), people=300, mechanism="asked-k-ary")
     aggregate = open_aggregate(pairs)
     for part in drawn(
@@ -155,7 +155,7 @@ def test_what_a_question_does_not_tell_is_not_said() -> None:
         luck,
     ):
         aggregate.take_sum(part)
-    assert worth(pairs, aggregate.close(), None) is None  # people come back, and nobody says how often
+    assert mean_return(pairs, aggregate.close(), None) is None  # people come back, and nobody says how often
 
 
 def test_the_outlook_says_when_the_average_count_stands_out() -> None:
@@ -176,9 +176,9 @@ def test_what_pairs_would_save_is_what_the_page_on_contracts_says() -> None:
     assert f"after {needed[1]:,.0f} people instead of {needed[0]:,.0f}." in page
 
 
-def test_the_promise_in_words() -> None:
+def test_the_guarantee_in_words() -> None:
     """An even guess becomes e/(1+e) = 73.2 % at most under epsilon 1, rounded up."""
-    words = promise_in_words(contract(design(Local(1.0))))
+    words = guarantee_in_words(contract(design(Local(1.0))))
     assert (words["sure"], words["odds"], words["delta"], words["formal"]) == (
         73.2,
         "2.72",
@@ -201,7 +201,10 @@ def test_a_story_of_closed_rounds(tmp_path) -> None:
     assert [(row["round"], row["people"], row["bytes"]) for row in document["rounds"]] == [
         (number, 100 * number, len(kept[number])) for number in (1, 2)
     ]
-    assert all(row["worth"]["low"] <= row["worth"]["value"] <= row["worth"]["high"] for row in document["rounds"])
+    assert all(
+        row["mean_return"]["low"] <= row["mean_return"]["value"] <= row["mean_return"]["high"]
+        for row in document["rounds"]
+    )
     assert document["ends"] == [100, 200, 300] and story_of(made, None, kept.get)["rounds"] == []
 
 

@@ -112,8 +112,8 @@ DASHBOARD = {
     "certified",
     "alarm",
 }
-STORY = {"schema", "promise", "objective", "confidence", "ends", "rounds", "outlook", "demo"}
-ROUND = {"round", "people", "bytes", "worth", "error"}
+STORY = {"schema", "guarantee", "objective", "confidence", "ends", "rounds", "outlook", "demo"}
+ROUND = {"round", "people", "bytes", "mean_return", "error"}
 LOGGED = {"batch closed", "round opened"}
 """By name, all that pages and logs may hold: tickets issued, the schedule, releases, people of closed batches."""
 

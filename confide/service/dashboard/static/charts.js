@@ -53,11 +53,11 @@ function frame(box, { title, description, across, down, xLabel, yLabel, log = fa
 
 const path = (points) => points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-/** Worth of each round with its interval; where not everything is counted there is no value in it. rounds: [{round, worth: {value, low, high, whole}}]. */
-export function drawWorth(box, rounds, horizon, users, label) {
-  const most = Math.max(...rounds.map(({ worth }) => worth.high));
+/** The mean return of each round with its interval; where not everything is counted there is no value in it. rounds: [{round, mean_return: {value, low, high, whole}}]. */
+export function drawReturns(box, rounds, horizon, users, label) {
+  const most = Math.max(...rounds.map(({ mean_return: found }) => found.high));
   const top = Math.min(horizon, most * 1.08 || 1);
-  const last = rounds.at(-1).worth;
+  const last = rounds.at(-1).mean_return;
   const { svg, x, y } = frame(box, {
     title: "The return of a visit",
     description: `In round ${rounds.at(-1).round}: ${last.whole ? `${last.value.toFixed(2)}, ` : ""}between ${last.low.toFixed(2)} and ${last.high.toFixed(2)}.`,
@@ -65,16 +65,16 @@ export function drawWorth(box, rounds, horizon, users, label) {
   });
   const clip = (value) => Math.min(Math.max(value, 0), top);
   const places = rounds.map(({ people, from }) => x((people + from) / 2));
-  const upper = rounds.map(({ worth }, at) => [places[at], y(clip(worth.high))]);
-  const lower = rounds.map(({ worth }, at) => [places[at], y(clip(worth.low))]);
+  const upper = rounds.map(({ mean_return: found }, at) => [places[at], y(clip(found.high))]);
+  const lower = rounds.map(({ mean_return: found }, at) => [places[at], y(clip(found.low))]);
   if (rounds.length > 1) svg.append(node("path", { class: "band", d: path([...upper, ...lower.reverse()]) + "Z" }));
-  if (rounds.length <= 40) rounds.forEach(({ worth }, at) => svg.append(node("line", { class: "whisker", x1: places[at], x2: places[at], y1: y(clip(worth.low)), y2: y(clip(worth.high)) })));
-  if (last.whole) svg.append(node("path", { class: "line", d: path(rounds.map(({ worth }, at) => [places[at], y(clip(worth.value))])) }));
-  rounds.forEach(({ round, worth }, at) => {
+  if (rounds.length <= 40) rounds.forEach(({ mean_return: found }, at) => svg.append(node("line", { class: "whisker", x1: places[at], x2: places[at], y1: y(clip(found.low)), y2: y(clip(found.high)) })));
+  if (last.whole) svg.append(node("path", { class: "line", d: path(rounds.map(({ mean_return: found }, at) => [places[at], y(clip(found.value))])) }));
+  rounds.forEach(({ round, mean_return: found }, at) => {
     if (rounds.length > 60 && at < rounds.length - 1) return;
-    const ends = `${worth.low.toFixed(2)} to ${worth.high.toFixed(2)}`;
-    const value = worth.whole ? node("circle", { class: "point", cx: places[at], cy: y(clip(worth.value)), r: 4.5 }) : node("rect", { class: "range", x: places[at] - 5, y: y(clip(worth.high)), width: 10, height: Math.max(y(clip(worth.low)) - y(clip(worth.high)), 2), rx: 3 });
-    value.append(node("title", {}, `Round ${round}: ${worth.whole ? `${worth.value.toFixed(2)} (${ends})` : ends}`));
+    const ends = `${found.low.toFixed(2)} to ${found.high.toFixed(2)}`;
+    const value = found.whole ? node("circle", { class: "point", cx: places[at], cy: y(clip(found.value)), r: 4.5 }) : node("rect", { class: "range", x: places[at] - 5, y: y(clip(found.high)), width: 10, height: Math.max(y(clip(found.low)) - y(clip(found.high)), 2), rx: 3 });
+    value.append(node("title", {}, `Round ${round}: ${found.whole ? `${found.value.toFixed(2)} (${ends})` : ends}`));
     svg.append(value);
   });
 }

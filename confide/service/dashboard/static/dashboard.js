@@ -1,6 +1,6 @@
 /** The dashboard: one look at what is public, then a stream of events. Everything on it can be fetched by anybody. */
 
-import { drawErrors, drawWorth } from "./charts.js";
+import { drawErrors, drawReturns } from "./charts.js";
 import { changes, drawLegend, drawPolicy } from "./policy.js";
 import { get, loadContract, readPolicies, verify } from "./verify.js";
 
@@ -32,7 +32,7 @@ function showContract() {
   put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what is public.`);
 }
 
-function showPromise({ warnings, sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
+function showGuarantee({ warnings, sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
   $("warnings").replaceChildren(...warnings.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
   $("warnings").hidden = !warnings.length;
   put("promise-title", sentence);
@@ -154,26 +154,26 @@ function showTable(id, heads, rows) {
 function showLearned() {
   const { rounds, objective, outlook, confidence } = story;
   const { horizon } = contract.spec;
-  const told = rounds.map((one, at) => ({ ...one, from: at ? rounds[at - 1].people : 0 })).filter(({ worth }) => worth);
+  const told = rounds.map((one, at) => ({ ...one, from: at ? rounds[at - 1].people : 0 })).filter(({ mean_return: found }) => found);
   const word = objective === "cost" ? "cost of a visit" : "reward of a visit";
   if (told.length) {
-    const { worth, round } = told.at(-1);
+    const { mean_return: found, round } = told.at(-1);
     const sure = `with ${100 * confidence} % confidence, sampling error and noise included`;
     const paid = objective === "cost" ? "paid" : "received";
     put(
-      "worth-note",
-      !worth.whole ? `What users of each round ${paid} on average, following its policy. Of one person's steps only some are counted; the others may have ${paid} nothing, or 1 each. Round ${round}: between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} of at most ${horizon}, ${sure}.`
-      : `What users of each round ${paid} on average, following its policy. Round ${round}: ${Math.min(Math.max(worth.value, 0), horizon).toFixed(2)} of at most ${horizon}; ` +
-        `between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} ${sure}.`,
+      "return-note",
+      !found.whole ? `What users of each round ${paid} on average, following its policy. Of one person's steps only some are counted; the others may have ${paid} nothing, or 1 each. Round ${round}: between ${found.low.toFixed(2)} and ${found.high.toFixed(2)} of at most ${horizon}, ${sure}.`
+      : `What users of each round ${paid} on average, following its policy. Round ${round}: ${Math.min(Math.max(found.value, 0), horizon).toFixed(2)} of at most ${horizon}; ` +
+        `between ${found.low.toFixed(2)} and ${found.high.toFixed(2)} ${sure}.`,
     );
-    drawWorth($("worth-chart"), told, horizon, now?.users ?? told.at(-1).people, word);
-    showTable("worth-table", ["Round", "People", word, "from", "to"], told.map(({ round: number, people, worth: { value, low, high, whole } }) => [String(number), many(people), whole ? value.toFixed(3) : "–", low.toFixed(3), high.toFixed(3)]));
+    drawReturns($("return-chart"), told, horizon, now?.users ?? told.at(-1).people, word);
+    showTable("return-table", ["Round", "People", word, "from", "to"], told.map(({ round: number, people, mean_return: { value, low, high, whole } }) => [String(number), many(people), whole ? value.toFixed(3) : "–", low.toFixed(3), high.toFixed(3)]));
   } else {
     const note = document.createElement("p");
     note.className = "empty";
-    if (rounds.length) put("worth-note", contract.question.kind === "asked" ? "Only first visits of a pair of state and action are reported, so that total returns cannot be estimated." : "Returns are not part of the query.");
+    if (rounds.length) put("return-note", contract.question.kind === "asked" ? "Only first visits of a pair of state and action are reported, so that total returns cannot be estimated." : "Returns are not part of the query.");
     note.textContent = rounds.length ? "The statistic of this contract has no returns." : "The first round is still open. Its people are being counted.";
-    $("worth-chart").replaceChildren(note);
+    $("return-chart").replaceChildren(note);
   }
   const { needed, round, people, error, half } = outlook;
   const users = people.at(-1);
@@ -272,14 +272,14 @@ async function showCertificate() {
   const rows = told.with_reports.map((row) => [row.reports === told.reports_per_person ? `${row.reports}, as allowed` : `${row.reports}, if a user cheats`, size(row)]);
   const intro = document.createElement("p");
   intro.textContent = `Hidden is ${unit ?? hides}. Kept by ${mechanisms.map(({ name }) => name).join(" and ")}; computed here: ${size(guarantees[0])}.`;
-  const promised = table(["Reports of one person", "the guarantee then"], rows);
-  promised.classList.add("wrapped");
-  $("certificate-body").replaceChildren(intro, promised, list);
+  const guaranteed = table(["Reports of one person", "the guarantee then"], rows);
+  guaranteed.classList.add("wrapped");
+  $("certificate-body").replaceChildren(intro, guaranteed, list);
 }
 
 async function reload() {
   story = reading(await get("/dashboard/story.json"));
-  showPromise(story.promise);
+  showGuarantee(story.guarantee);
   showLearned();
   if (now) showStanding();
   await Promise.all([showPolicy(), showReleases()]);

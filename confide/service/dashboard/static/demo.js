@@ -329,13 +329,13 @@ const HOW = {
 };
 
 async function certificate() {
-  const [{ promise }, { trust }] = await Promise.all(["/dashboard/story.json", "/v1/contract"].map((path) => fetch(path).then((answer) => answer.json())));
+  const [{ guarantee }, { trust }] = await Promise.all(["/dashboard/story.json", "/v1/contract"].map((path) => fetch(path).then((answer) => answer.json())));
   if (trust !== "local") put("count-label", "people in closed rounds");
   const lines = [
-    promise.sentence,
+    guarantee.sentence,
     HOW[trust],
     `You send one report, ever, to the operator of this service. Later visits follow the policy and send nothing.`,
-    `An even guess about anything you did becomes at most ${promise.sure} % sure. In the words of the field: ${promise.formal}.`,
+    `An even guess about anything you did becomes at most ${guarantee.sure} % sure. In the words of the field: ${guarantee.formal}.`,
     `Senders are not checked: one person with ten browsers counts as ten, each of which moves the result by no more than an honest one.`,
   ];
   $("words").replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));

@@ -148,15 +148,15 @@ function showReport(contract, report, life) {
 const times = (epsilon) => (Math.ceil(100 * Math.exp(epsilon)) / 100).toLocaleString("en", { maximumSignificantDigits: epsilon > 7 ? 2 : 21 });
 
 function showBound(contract) {
-  const { promise, trust, design } = contract;
-  const odds = promise.epsilon === null ? 1 : Math.exp(promise.epsilon);
+  const { guarantee, trust, design } = contract;
+  const odds = guarantee.epsilon === null ? 1 : Math.exp(guarantee.epsilon);
   const sure = (Math.ceil((1000 * odds) / (1 + odds)) / 10).toFixed(1);
   const what = trust === "local" ? "no bytes at all are" : "nothing that is ever published is";
   const alone = trust === "shuffle" ? ` The shuffler itself, run by ${contract.intermediary.operator}, forgets every report; if it kept yours, that would be ${times(design.mechanism.loss.epsilon)} times.` : "";
   put(
     "bound",
-    promise.epsilon === null ? `Whatever two people did: the promise is ${promise.rho}-zCDP.`
-    : `Whatever two people did, ${what} more than ${times(promise.epsilon)} times as likely from one as from the other (epsilon ${promise.epsilon}${promise.delta ? `, but for a chance of ${promise.delta}` : ""}). An observer who thought it as likely as not that you did something is at most ${sure} % sure of it afterwards.${alone}`,
+    guarantee.epsilon === null ? `Whatever two people did: the promise is ${guarantee.rho}-zCDP.`
+    : `Whatever two people did, ${what} more than ${times(guarantee.epsilon)} times as likely from one as from the other (epsilon ${guarantee.epsilon}${guarantee.delta ? `, but for a chance of ${guarantee.delta}` : ""}). An observer who thought it as likely as not that you did something is at most ${sure} % sure of it afterwards.${alone}`,
   );
 }
 

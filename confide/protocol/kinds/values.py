@@ -23,19 +23,19 @@ from .gram import TARGET_BITS, GramForm, unpacked
 from .kind import Kind, by_trust, register
 from .question import Family, Member, Pooled, Range, marked, only, spread
 
-KIND = "worth"
-FORMAT = "confide.worth/1"
+KIND = "values"
+FORMAT = "confide.values/1"
 
 
 @dataclass(frozen=True, eq=False)
-class WorthForm(Family, Pooled):
+class ValuesForm(Family, Pooled):
     """gram: the form of the questions from whose answers the value function was learned."""
 
     gram: GramForm
 
     @property
     def kind(self) -> str:
-        """`worth`."""
+        """`values`."""
         return KIND
 
     @property
@@ -83,11 +83,11 @@ class WorthForm(Family, Pooled):
         sizes = self.gram.features.blocks, self.gram.features.dimension
         return replace(question.checked(*sizes), top=float(self.gram.horizon))
 
-    def member(self, question: Member) -> WorthForm:
+    def member(self, question: Member) -> ValuesForm:
         """The form itself; which value function is asked about is said when it is closed."""
         return only(self, question)
 
-    def member_for(self, question: Member) -> WorthForm:
+    def member_for(self, question: Member) -> ValuesForm:
         """The form itself; any other is refused."""
         return only(self, question)
 
@@ -102,46 +102,46 @@ class WorthForm(Family, Pooled):
 
 
 @dataclass(frozen=True, eq=False)
-class WorthRelease:
-    """Sums over `users` people of what they earned, and of V_1 at their first state, with noise of deviation `noise`."""
+class ValuesRelease:
+    """Sums over `users` people of their returns, and of V_1 at their first state, with noise of deviation `noise`."""
 
     users: int
     returned: float
-    promised: float
+    predicted: float
     noise: float
 
     def to_bytes(self) -> bytes:
         """Versioned bytes."""
-        return bytes(msgpack.packb([FORMAT, self.users, self.returned, self.promised, self.noise]))
+        return bytes(msgpack.packb([FORMAT, self.users, self.returned, self.predicted, self.noise]))
 
 
-def worth_from_bytes(data: bytes) -> WorthRelease:
-    """Read what `to_bytes` wrote about what people earned; refuse anything else."""
+def values_from_bytes(data: bytes) -> ValuesRelease:
+    """Read what `to_bytes` wrote about returns and values; refuse anything else."""
     try:
         name, users, *numbers = unpacked(data)
         if name != FORMAT:
             raise ValueError(f"it is {name!r}")
-        returned, promised, noise = (validation.number("worth", value) for value in numbers)
-        return WorthRelease(validation.integer("users", users, 1), returned, promised, noise)
+        returned, predicted, noise = (validation.number("values", value) for value in numbers)
+        return ValuesRelease(validation.integer("users", users, 1), returned, predicted, noise)
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(
             "response-unreadable", f"These bytes are not a release this version can read: {error}"
         ) from error
 
 
-class WorthKind(Kind[WorthForm, WorthRelease]):
+class ValuesKind(Kind[ValuesForm, ValuesRelease]):
     """Two sums over a whole log, at a curator."""
 
     name = KIND
     answered = by_trust(central=("gaussian",))
 
-    def read(self, data: bytes) -> WorthForm:
+    def read(self, data: bytes) -> ValuesForm:
         """The question that wrote these bytes: those of the Gram questions."""
-        return WorthForm(GramForm.from_bytes(data))
+        return ValuesForm(GramForm.from_bytes(data))
 
-    def read_release(self, data: bytes, design: Design) -> WorthRelease:
+    def read_release(self, data: bytes, design: Design) -> ValuesRelease:
         """Read what `to_bytes` wrote."""
-        return worth_from_bytes(data)
+        return values_from_bytes(data)
 
 
-WORTH = register(WorthKind())
+VALUES = register(ValuesKind())

@@ -1,7 +1,7 @@
 """Estimates what the people between two releases earned on average: the value of the policy they followed.
 
 A release sums everybody's rewards so far. So the difference of two of them, over the people between, is an unbiased estimate
-of what following the policies of those rounds is worth, whatever the model; no start and no transition is estimated. It is a
+of the mean return of the policies of those rounds, whatever the model; no start and no transition is estimated. It is a
 sum of many independent terms, so its error is taken for normal, with a variance that is never below the true one:
 
 - returns in [0, H], or H times whether one random step paid, spread by H/2 at most;
@@ -40,7 +40,7 @@ CONFIDENCE = 0.95
 _SHARES = [number / 20 for number in range(21)]
 
 
-class Worth(NamedTuple):
+class MeanReturn(NamedTuple):
     """An average return, and an interval that holds it with `CONFIDENCE`, cut to what is possible, [0, H].
 
     whole: whether everything was counted; if not, value is only the middle of what is possible.
@@ -56,7 +56,7 @@ class Worth(NamedTuple):
         return self._asdict()
 
 
-def worth(design: Design, release: CountRelease, before: CountRelease | None) -> Worth | None:
+def mean_return(design: Design, release: CountRelease, before: CountRelease | None) -> MeanReturn | None:
     """What people after `before` and up to `release` earned on average; None where a question does not tell.
 
     Where costs were asked for, it is what they paid.
@@ -80,14 +80,14 @@ def worth(design: Design, release: CountRelease, before: CountRelease | None) ->
     return _interval(earned / people, math.sqrt(spread) / people, top, missing, release.complete)
 
 
-def _interval(value: float, error: float, top: float, missing: float = 0.0, whole: bool = True) -> Worth:
+def _interval(value: float, error: float, top: float, missing: float = 0.0, whole: bool = True) -> MeanReturn:
     """Around a value whose error is normal with this deviation, and to which so much may be missing."""
     width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * error
     low, high = value - width, value + missing + width
-    return Worth(value + missing / 2, min(max(low, 0.0), top), max(min(high, top), 0.0), whole)
+    return MeanReturn(value + missing / 2, min(max(low, 0.0), top), max(min(high, top), 0.0), whole)
 
 
-def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None) -> Worth | None:
+def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None) -> MeanReturn | None:
     """The sum over steps and pairs of what those earned there who were asked about it; None while nobody was about some."""
     question, mechanism, now = design.counts, naming(design.randomizer), release.counts
     if question.spec.layers == 1 or question.last != COUNTED:
