@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 20_000_000
-"""What all files that git holds may take together: a third of it are the pictures of papers' pages, which a fresh clone has."""
+"""What all files that git holds may take together."""
 SHOWS = {".md": r"!\[[^]]*\]\(([^)#\s]+)\)", ".html": r"<img src=\"([^\"#\s]+)\""}
 """How a page shows a picture."""
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from confide.analysis.reporting.figures import sheet
 from confide.mechanisms.noise import ReplayableNoise
 from tools.coverage_worlds import judged_fit, repeated_dose
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PAGE, DATA, PICTURE = (
     Path("docs/explanations/what-an-interval-assumes.md"),
@@ -53,13 +57,11 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def draw(rows: list[dict[str, Any]]) -> None:
     """The picture: intervals of the table that shrink around a wrong number, and the truth."""
-    import matplotlib
+    with sheet(PICTURE, 3.6) as (_, axes):
+        _on(axes, rows)
 
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
 
-    matplotlib.rcParams["svg.hashsalt"] = "confide"
-    figure, axes = plt.subplots(figsize=(6.4, 3.2))
+def _on(axes: Axes, rows: list[dict[str, Any]]) -> None:
     places = np.arange(len(rows))
     values = np.array([row["gain"]["value"] for row in rows])
     ends = np.array([[row["gain"]["low"], row["gain"]["high"]] for row in rows]).T
@@ -70,8 +72,6 @@ def draw(rows: list[dict[str, Any]]) -> None:
     axes.set_xlabel("people in the log")
     axes.set_ylabel("gain over current practice")
     axes.legend()
-    figure.tight_layout()
-    figure.savefig(PICTURE, metadata={"Date": None})
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +28,7 @@ from .figures import (
     check_picture,
     save_figure,
     short_number,
+    taste,
     thinned_curve,
 )
 from .intervals import NAME, mean_band
@@ -85,7 +85,7 @@ def facet_figure(
     target = None if path is None else check_picture(path)
     panels = list(dict.fromkeys(curve.facet for curve in curves))
     styles, legend = styles_of(curves)
-    with _taste():
+    with taste():
         figure, places = _sheet(len(panels))
         for panel, axes in zip(panels, places, strict=True):
             for curve in (each for each in curves if each.facet == panel):
@@ -146,14 +146,6 @@ def _numbered(index: int) -> LineStyle:
         "linestyle": DASHES[more % len(DASHES)],
         "marker": MARKERS[more // len(DASHES) % len(MARKERS)],
     }
-
-
-def _taste() -> AbstractContextManager[None]:
-    import matplotlib
-
-    return matplotlib.rc_context(
-        {**matplotlib.rcParamsDefault, "svg.hashsalt": "confide", "font.size": FONT, "pdf.fonttype": 42}
-    )
 
 
 def _sheet(panels: int) -> tuple[Figure, list[Axes]]:

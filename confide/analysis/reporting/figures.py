@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidInput
+from .svg import compact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,17 +114,22 @@ def regret_figure(
     return target
 
 
+def taste() -> AbstractContextManager[None]:
+    """Matplotlib's settings for a picture: whatever the user's own are, the same run gives the same picture. Ids in an SVG are not
+    random; letters of a PDF and of an SVG stay letters, as publishers ask."""
+    import matplotlib
+
+    ours: dict[Any, Any] = {"svg.hashsalt": "confide", "svg.fonttype": "none", "font.size": FONT, "pdf.fonttype": 42}
+    return matplotlib.rc_context({**matplotlib.rcParamsDefault, **ours})
+
+
 @contextmanager
 def sheet(target: Path, height: float = HEIGHT) -> Iterator[tuple[Figure, Axes]]:
     """An empty figure and its axes, to draw on; when that is done the file appears, complete or not at all."""
-    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Whatever taste the user's own settings have, the same run gives the same picture; ids in an SVG are not random. Letters of
-    # a PDF stay letters, as publishers ask.
-    taste = {**matplotlib.rcParamsDefault, "svg.hashsalt": "confide", "font.size": FONT, "pdf.fonttype": 42}
-    with matplotlib.rc_context(taste):
+    with taste():
         figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure, figure.add_subplot()
@@ -143,12 +148,6 @@ def save_figure(figure: Figure, target: Path) -> None:
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def compact(svg: bytes) -> bytes:
-    """The same picture in fewer bytes: coordinates to a hundredth of a point, without indentation."""
-    rounded = re.sub(r"scale\([^)]*\)|(\d+\.\d\d)\d+", lambda found: found[1] or found[0], svg.decode())
-    return re.sub(r"\s*\n\s*", "\n", rounded).encode()
 
 
 def few_colours(png: bytes) -> bytes:
