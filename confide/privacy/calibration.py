@@ -1,4 +1,4 @@
-"""From a promise to noise: the least noise that keeps it, and the promise that given noise keeps."""
+"""From a guarantee to noise: the least noise that keeps it, and the guarantee that given noise keeps."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def one_of(promise: Guarantee, times: int, *, gaussian: bool = False, pure: bool
     """The guarantee of each of `times` reports of one user that together keep the requested one.
 
     rho, and epsilon without delta, are shared. With delta, mu^2 of Gaussian noise is; of pure noise the largest epsilon that keeps
-    the promise as exactly composed (`Pure`); of any other noise epsilon and delta are shared, which always holds.
+    the guarantee as exactly composed (`Pure`); of any other noise epsilon and delta are shared, which always holds.
     """
     if times == 1:
         return promise
@@ -107,8 +107,8 @@ def one_of(promise: Guarantee, times: int, *, gaussian: bool = False, pure: bool
 def true_guarantee(loss: Loss, requested: Guarantee) -> Guarantee:
     """The guarantee that a loss keeps, in the currency that was requested: the epsilon at that delta, or the rho.
 
-    An infinite epsilon at that delta cannot be written as a promise, so the delta at the requested epsilon is given; where
-    that is 1, nothing is promised, and the guarantee is that of no privacy.
+    An infinite epsilon at that delta cannot be written as a guarantee, so the delta at the requested epsilon is given; where
+    that is 1, nothing is guaranteed, and the guarantee is that of no privacy.
     """
     if requested.rho is not None:
         rho = rho_of(loss)

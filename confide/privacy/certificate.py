@@ -1,4 +1,4 @@
-"""The certificate that goes with a policy: what was promised, by which means, under which assumptions."""
+"""The certificate that goes with a policy: what was guaranteed, by which means, under which assumptions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class StatedGuarantee:
     nominal: Guarantee | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """Plain values: the guarantee's own keys and `nominal`, with its trust where nothing is truly promised."""
+        """Plain values: the guarantee's own keys and `nominal`, with its trust where nothing is truly guaranteed."""
         nominal: dict[str, Json] | None = None
         if self.nominal is not None:
             nominal = {"epsilon": self.nominal.epsilon, "delta": self.nominal.delta, "rho": self.nominal.rho}
@@ -203,7 +203,7 @@ class Certificate:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 digest of the file that `save` writes without an audit: what is promised is the same with one."""
+        """The SHA-256 digest of the file that `save` writes without an audit: what is guaranteed is the same with one."""
         return hashlib.sha256(replace(self, audit=None)._text().encode()).hexdigest()
 
     def _text(self) -> str:
@@ -251,7 +251,7 @@ def html_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _promise(row: Mapping[str, Json], unit: str, neighbours: str) -> StatedGuarantee:
-    """A promise that says of itself exactly what is written in the row."""
+    """A guarantee that says of itself exactly what is written in the row."""
     if row["trust"] not in trusts():
         raise ValueError(f"trust {row['trust']!r} is unknown")
     trust, numbers = str(row["trust"]), _numbers(row)
@@ -316,7 +316,7 @@ def _number(value: float) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The installed versions of Python and of the packages that a promise depends on."""
+    """The installed versions of Python and of the packages that a guarantee depends on."""
     return dict(_installed())
 
 

@@ -1,7 +1,7 @@
 """Exact translations between the currencies of privacy: (epsilon, delta), rho (zCDP) and mu (Gaussian DP).
 
 Every function errs on the private side: an epsilon or delta that is returned is never below the true one, a mu or rho
-never above the largest that keeps the promise.
+never above the largest that keeps the guarantee.
 """
 
 from __future__ import annotations

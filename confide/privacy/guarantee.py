@@ -1,4 +1,4 @@
-"""Guarantees: what is promised, to whom, and against whom."""
+"""Guarantees: what is guaranteed, to whom, and against whom."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def trusts() -> tuple[str, ...]:
 
 
 def enter_trust(name: str) -> None:
-    """Let promises name a trust model of one's own; `protocol.trusts.trust.register` does this."""
+    """Let guarantees name a trust model of one's own; `protocol.trusts.trust.register` does this."""
     _ENTERED.add(name)
 
 
-# The delta at which a promise made in rho is also stated as an epsilon.
+# The delta at which a guarantee made in rho is also stated as an epsilon.
 STATED_DELTA = 1e-6
 
 
@@ -47,8 +47,8 @@ STATED_DELTA = 1e-6
 class Guarantee:
     """A guarantee of differential privacy: epsilon with delta, or rho (zero-concentrated), or none at all.
 
-    `trust` says who is trusted: `local` nobody but one's own device; `shuffle` a shuffler that mixes reports; `joint` a
-    server whose policies other people see (joint DP); `central` a curator who publishes one release; `none` everybody.
+    `trust` says who is trusted: `local` only the user's own device; `shuffle` a shuffler that mixes reports; `joint` a
+    server whose policies other people see (joint DP); `central` a curator who publishes one release; `none` is no privacy.
     Another word is one that was entered.
     `unit` is what is hidden and `neighbours` what counts as one change of it.
     """
@@ -91,17 +91,17 @@ class Guarantee:
 
     @classmethod
     def none(cls) -> Guarantee:
-        """The guarantee that promises nothing."""
+        """The guarantee of no privacy."""
         return cls(NONE)
 
     @property
     def private(self) -> bool:
-        """Whether anything is promised at all."""
+        """Whether it guarantees anything."""
         return self.trust != NONE
 
     @property
     def pure(self) -> bool:
-        """Whether the promise has no delta: Laplace-like noise keeps it, Gaussian noise does not."""
+        """Whether the guarantee has no delta: Laplace-like noise keeps it, Gaussian noise does not."""
         return self.epsilon is not None and self.delta == 0
 
     def mu(self, share: float = 1.0) -> float:
@@ -152,7 +152,7 @@ class Guarantee:
 
 
 def rounded_up(number: float, digits: int = 6) -> str:
-    """The number in so many digits, never below what it is: a promise that is printed must not be stronger than kept."""
+    """The number in this many digits, never below what it is: a guarantee that is printed must not be stronger than kept."""
     text = f"{number:.{digits}g}"
     if float(text) >= number or not math.isfinite(number):
         return text
@@ -161,7 +161,7 @@ def rounded_up(number: float, digits: int = 6) -> str:
 
 
 def rounded_down(number: float, digits: int = 6) -> str:
-    """The number in so many digits, never above what it is: what is left of a budget is not made more."""
+    """The number in this many digits, never above what it is: what is left of a budget is not made more."""
     return f"-{rounded_up(-number, digits)}".removeprefix("--") if number else "0"
 
 

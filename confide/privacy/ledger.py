@@ -1,7 +1,7 @@
 """The ledger of a data set: what has been spent on it. Amounts only, no ids; on disk *before* any noise is drawn.
 
 A crash between the charge and the release loses budget, never privacy. Every charge is an entry: the day, what it was for,
-how much, and, once there is one, the digest of the certificate that says what was promised for it.
+how much, and, once there is one, the digest of the certificate that says what was guaranteed for it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Ledger:
     path: Path
 
     def open(self, budget: float) -> Balance:
-        """Set the budget, once. A ledger that exists is refused: a budget is a promise, not a setting."""
+        """Set the budget, once. A ledger that exists is refused: a budget is a commitment, not a setting."""
         budget = validation.positive("budget", budget)
         with self._locked() as current:
             if current is not None:

@@ -25,7 +25,7 @@ def normal_cdf(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def chi_square_radius(degrees: float, failure: float) -> float:
-    """The least x, up to rounding, with P(chi-square of so many degrees > x) <= failure: found by halving an interval."""
+    """The least x, up to rounding, with P(chi-square of this many degrees > x) <= failure: found by halving an interval."""
     if failure >= 1:
         return 0.0
     low, high = 0.0, 2 * degrees + 4 * math.log(1 / failure) + 4  # by Laurent and Massart the tail there is smaller

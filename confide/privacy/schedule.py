@@ -1,6 +1,6 @@
 """When a learner may look: a public list of the numbers of people after which a release is made.
 
-A schedule is fixed before the first person arrives and depends on nothing that anybody does, so it gives nothing away;
+A schedule is fixed before the first person arrives and depends on nothing that users do, so it gives nothing away;
 continual counters, shufflers and the simulator all read the same one.
 """
 
@@ -45,12 +45,12 @@ class Participation:
         object.__setattr__(self, "apart", validation.integer("apart", self.apart, 1))
 
     def within(self, groups: int) -> int:
-        """The most groups, of so many, in which one user can take part."""
+        """The most groups, of this many, in which one user can take part."""
         return min(self.times, 1 + (groups - 1) // self.apart)
 
     @property
     def unit(self) -> str:
-        """What a guarantee hides of somebody who takes part so often."""
+        """What a guarantee hides of a user who takes part this often."""
         return UNIT if self.times == 1 else f"all trajectories of one person, up to {self.times:,} of them"
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Schedule:
 
     @classmethod
     def widening(cls, users: int, first: int, share: float = 0.1) -> Schedule:
-        """Groups of at least `first` people, and of a share of everybody so far."""
+        """Groups of at least `first` people, and of a share of all users so far."""
         return cls(WIDENING, users, share, min(first, users))
 
     @classmethod
@@ -138,7 +138,7 @@ class Schedule:
         return cls(DOUBLING, users, people)
 
     def until(self, users: int) -> Schedule:
-        """The same rule, of which only so many users are seen: what has no end is not played to it."""
+        """The same rule, of which only this many users are seen: what has no end is not played to it."""
         return replace(self, users=users, burn_in=min(self.burn_in, users))
 
     @cached_property

@@ -20,10 +20,10 @@ ACCURACY, STEP, LARGEST_STEP = 1e-4, 1.002, 4.0
 def calibrated(
     people: tuple[int, ...], changed: int, epsilon: float, delta: float, missing: float = 0.0, apart: bool = False
 ) -> tuple[ShuffledCrowd, ...]:
-    """Crowds of these sizes with equal and least variance that together, or apart each by itself, keep (epsilon, delta).
+    """Batches of these sizes with equal and least variance that together, or apart each by itself, keep (epsilon, delta).
 
-    The Gaussian limit, variance changed * crowds / mu^2, only starts the search, and "everyone else equal" brings it near
-    its end; the result keeps the promise among all others.
+    The Gaussian limit, variance changed * batches / mu^2, only starts the search, and "everyone else equal" brings it near
+    its end; the result keeps the guarantee among all others.
     """
     allowed = _above_zero(delta) - missing
 
@@ -97,7 +97,7 @@ def smallest_crowd(bit_epsilon: float, changed: int, epsilon: float, delta: floa
 
 
 def with_local(people: tuple[int, ...], changed: int, local: float, apart: bool = False) -> tuple[ShuffledCrowd, ...]:
-    """Crowds of these sizes with equal variance in which a person gives away at most `local` to the shufflers."""
+    """Batches of these sizes with equal variance in which a person gives away at most `local` to the shufflers."""
 
     def crowds_of(variance: float) -> tuple[ShuffledCrowd, ...]:
         return tuple(ShuffledCrowd.of(variance, size) for size in people)

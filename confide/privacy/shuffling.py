@@ -1,4 +1,4 @@
-"""The privacy loss of sums of randomised bits over a crowd: exact numerics, always on the private side.
+"""The privacy loss of sums of randomised bits over a batch: exact numerics, always on the private side.
 
 Every bit is flipped with probability q and only the sum of the n bits of a counter, one from each of n people, is seen. One
 person's bit is one in world P and zero in world Q; the other n-1 people hold j zeros and n-1-j ones. With T the sum of
@@ -11,16 +11,16 @@ with the sum, the best events are {sum > t}, and the hockey-stick divergence is
 maximum over *all* j, which is the profile of a pair that dominates every split (Zhu, Dong, Wang 2022) and may be composed,
 adaptively. Reversing all bits exchanges the worlds and turns j into n-1-j, so this profile serves both directions.
 Splits near "everyone else equal" are worst for all epsilons that matter, and the nearest are tried one by one; further away
-one computation covers several: taking people out of a crowd never hides anybody, so (z zeros, o ones) covers every split
+one computation covers several: taking people out of a batch never hides a user, so (z zeros, o ones) covers every split
 with at least z zeros and at least o ones.
 
 **Many bits.** A person who may change `changed` bits is charged that many counters. Counters that pool the bits of
 several steps give away less: they are sums of the counters of the steps.
 
-**Several crowds.** A person who reports to several shufflers, with fresh flips for each, is charged all of them. Where crowds
-are *apart* everybody is in one of them, and which one is known beforehand and depends on nothing that anybody does. Then a bit
-is charged the pointwise maximum over all splits of all crowds, which again is the profile of a pair that dominates the bits of
-each crowd; that many such pairs, composed, dominate what a person gives away in any one of them.
+**Several batches.** A person who reports to several shufflers, with fresh flips for each, is charged all of them. Where batches
+are *apart* every user is in one of them, and which one is known beforehand and depends on nothing that users do. Then a bit
+is charged the pointwise maximum over all splits of all batches, which again is the profile of a pair that dominates the bits of
+each batch; that many such pairs, composed, dominate what a person gives away in any one of them.
 
 Tables of privacy losses: probabilities on a grid, and the mass of an infinite loss. Always rounded to the private side.
 
@@ -51,7 +51,7 @@ Probabilities = NDArray[np.float64]
 LEFT_OUT = 1e-15
 """The mass of tails that is left out of a table, and charged as a certain breach."""
 ORDERS = 20
-"""Chernoff's bound is tried at so many orders to each side."""
+"""Chernoff's bound is tried at this many orders to each side."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class LossTable:
         return cls(width, lowest, np.maximum(mass, 0.0), float(np.min(deltas)))
 
     def repeated(self, times: int, left_out: float) -> LossTable:
-        """The loss of so many independent ones. left_out: mass of tails that may be counted as infinite loss."""
+        """The loss of this many independent ones. left_out: mass of tails that may be counted as infinite loss."""
         if times == 1:
             return self
         first, last = self._bounds(times, left_out)
@@ -88,7 +88,7 @@ class LossTable:
         return LossTable(self.width, self.lowest * times + first, np.maximum(summed, 0.0), infinite)
 
     def _bounds(self, times: int, left_out: float) -> tuple[int, int]:
-        """Where the sum of so many indices lies but for the mass `left_out`, by Chernoff's bound."""
+        """Where the sum of this many indices lies but for the mass `left_out`, by Chernoff's bound."""
         size = self.probabilities.size
         first, last = 0, (size - 1) * times
         places = np.arange(size)
@@ -183,7 +183,7 @@ NEGLIGIBLE = 1e-18
 QUICK = 1 << 16
 # The width of a table's cells, in standard deviations of the loss of one bit; and the widest there is.
 CELLS, WIDEST = 32, 2.0**-6
-# How many splits of the others are tried, evenly spread, besides those near the end that matters. With several crowds there
+# How many splits of the others are tried, evenly spread, besides those near the end that matters. With several batches there
 # are fewer for each; what is lost in between is lost on the private side.
 SPLITS = 256
 
@@ -212,7 +212,7 @@ class ShuffledCrowd:
 
     @classmethod
     def of(cls, variance: float, people: int) -> ShuffledCrowd:
-        """The crowd whose unbiased counters have this variance: q = 2v/(r(r+1)), with v = variance/n and r^2 = 1 + 4v."""
+        """The batch whose unbiased counters have this variance: q = 2v/(r(r+1)), with v = variance/n and r^2 = 1 + 4v."""
         root = math.sqrt(1 + 4 * variance / people)
         return cls(2 * variance / people / (root * (root + 1)), people)
 
@@ -283,7 +283,7 @@ def _law(zeros: int, ones: int, flip: float) -> NDArray[np.float64]:
 
 
 def _splits(others: int, splits: int) -> NDArray[np.int64]:
-    """(m, 2) zeros and ones such that every split of the others has at least so many of both as one row.
+    """(m, 2) zeros and ones such that every split of the others has at least this many of both as one row.
 
     With `many` = 0 only the split in which everyone else is equal, which is nearly the worst.
     """
@@ -307,13 +307,13 @@ def _profile(crowd: ShuffledCrowd, factors: NDArray[np.float64], splits: int) ->
 
 
 def _width(crowds: Sequence[ShuffledCrowd]) -> float:
-    """A power of two that is fine enough for the table of every crowd."""
+    """A power of two that is fine enough for the table of every batch."""
     finest = min(1 / math.sqrt(crowd.variance) for crowd in crowds)
     return 2.0 ** math.floor(math.log2(min(finest / CELLS, WIDEST)))
 
 
 def _bit(crowds: Sequence[ShuffledCrowd], width: float, splits: int) -> LossTable:
-    """The table of the loss of one bit in any one of the crowds, connecting the dots of its profile."""
+    """The table of the loss of one bit in any one of the batches, connecting the dots of its profile."""
     top = math.ceil(max(crowd.bit_epsilon for crowd in crowds) / width)
     grid = np.arange(top + 1) * width
     above = np.max([_profile(crowd, np.exp(grid), splits) for crowd in crowds], axis=0)
@@ -329,9 +329,9 @@ def _bit(crowds: Sequence[ShuffledCrowd], width: float, splits: int) -> LossTabl
 def shuffled_loss(
     crowds: tuple[ShuffledCrowd, ...], changed: int, missing: float = 0.0, apart: bool = False
 ) -> LossTable:
-    """The loss of a person who may change `changed` bits in every crowd; if these are apart, in one of them.
+    """The loss of a person who may change `changed` bits in every batch; if these are apart, in one of them.
 
-    With probability `missing` a crowd may turn out smaller than stated; that is charged as a certain breach.
+    With probability `missing` a batch may turn out smaller than stated; that is charged as a certain breach.
     """
     return composed(crowds, changed, missing, apart, all_splits=True)
 
