@@ -60,9 +60,9 @@ def _shift_table(cells: int, shift: int) -> PrivacyLossDistribution:
 
 @lru_cache(maxsize=16)
 def _composed_table(cells: int, shifts: tuple[tuple[int, int], ...]) -> PrivacyLossDistribution:
-    """The composed privacy-loss distribution of shifts by so many grid points, each so often.
+    """The composed privacy-loss distribution of shifts by this many grid points, each so often.
 
-    It takes a third of a second, and is asked for by whoever calibrates, verifies and certifies.
+    It takes a third of a second, and is needed in calibration, verification and certificates.
     """
     tables = []
     for shift, count in shifts:
@@ -89,7 +89,7 @@ class Bounded(Additive):
     @classmethod
     @lru_cache(maxsize=64)
     def keeping(cls, guarantee: Guarantee, sensitivity: Sensitivity, unit: float = 1.0) -> Bounded:
-        """The least radius that keeps a promise, to 0.1 %. Noise that ends somewhere always needs a delta."""
+        """The least radius that keeps a guarantee, to 0.1 %. Noise that ends somewhere always needs a delta."""
         if guarantee.rho is not None or guarantee.delta == 0:
             raise InvalidInput(
                 "bounded-noise-guarantee",
@@ -190,7 +190,7 @@ class BoundedByPart(Randomizer):
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The composed loss of both: shifts are listed part by part, visits and reward sums first, then squares if there are four,
-        last transitions. Whoever designs with it checks that `first` is where transitions begin.
+        last transitions. The design that uses it checks that `first` is where transitions begin.
 
         `Disclosed` where one person changes a count by twice a radius: then two ranges of outputs have nothing in common.
         """

@@ -162,7 +162,7 @@ CLEARLY = 1e-9
 def best_factors(releases: int, buffers: int) -> tuple[Geometric, Geometric]:
     """c_1, c_2, ... and b_0, b_1, ... of least final standard deviation at the sensitivity they cause.
 
-    They are not in a contract: a curator and whoever checks its noise, on other machines, find them again, and a curator that is
+    They are not in a contract: a curator and those who check its noise, on other machines, find them again, and a curator that is
     moved goes on with the same. So the search is among whole numbers (Hooke and Jeeves: one coordinate after the other, then as
     far again), and is decided by differences that rounding cannot make. It ends within 1e-4 of what BFGS finds, a test says.
     """

@@ -1,4 +1,4 @@
-"""Mechanisms by name and independent parameters: how a design is written down, and made again by whoever reads it.
+"""Mechanisms by name and independent parameters: how a design is written down, and made again by its reader.
 
 Only what cannot be derived is written: a flip probability, say, may differ in its last digit between two languages.
 """
@@ -39,7 +39,7 @@ _CLASSES = {
 _NAMES = {home: name for name, home in _CLASSES.items()}
 REGISTERED = "registered"
 NOT_NUMBERS = {"encoding", "node", "crowds", "apart", "honest"}
-"""The parameters that are not numbers; whoever makes a mechanism checks them."""
+"""The parameters that are not numbers; the maker of a mechanism checks them."""
 USUAL = {"participations": 1, "separation": 1, "bands": 0}
 """Parameters that were added to the first format, and are written where they say something."""
 
@@ -82,7 +82,7 @@ def word(values: dict[str, Any]) -> str:
 def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> NoiseMechanism:
     """The mechanism that these values describe; anything else is refused.
 
-    One that somebody registered is calibrated again, by its maker here, and must say the same of itself.
+    A registered one is calibrated again, by its maker here, and must say the same of itself.
     """
     try:
         arguments = dict(values)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 
 BLOCK = 1024
-"""So many cells are summed over the whole history before the next ones: their sums stay in the processor's cache."""
+"""This many cells are summed over the whole history before the next ones: their sums stay in the processor's cache."""
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""A counter without noise, for learners without privacy. It hides nobody, and says so."""
+"""A counter without noise, for learners without privacy. It has no privacy, and says so."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ExactCounter(Counter):
         validation.positive("grid", self.grid)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """An infinite epsilon: the exact sums hide nobody."""
+        """An infinite epsilon: the exact sums have no privacy."""
         return Pure(math.inf)
 
     def describe(self) -> dict[str, Json]:

@@ -1,8 +1,8 @@
 """What every mechanism of a design has in common, ours and yours: its words, and for which of three tasks it is made.
 
 A `Randomizer` runs on devices, or once at a curator; a `Counter` releases running sums; `Shares` are noise that many devices add
-together. What a mechanism is not made for it does not have: `randomizer()`, `counter()` and `shares()` are None then, and whoever
-needs one refuses it by name.
+together. What a mechanism is not made for it does not have: `randomizer()`, `counter()` and `shares()` are None then, and a caller
+that needs one refuses it by name.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Shares(NoiseMechanism):
         return ()
 
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
-        """The loss of the sums if so many people of each size are honest."""
+        """The loss of the sums if this many people of each size are honest."""
         raise NotImplementedError
 
     def local_loss(self, sensitivity: Sensitivity) -> Loss:

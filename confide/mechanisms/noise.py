@@ -191,7 +191,7 @@ class ReplayableNoise:
 
     @property
     def secure(self) -> bool:
-        """False: whoever knows the seed can subtract the noise."""
+        """False: an attacker who knows the seed can subtract the noise."""
         return False
 
     @property

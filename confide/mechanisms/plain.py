@@ -9,7 +9,7 @@ Exact draws of whether a randomised response lies: with probability m/(e^epsilon
 A float in its place has an epsilon of its own: rounded to 53 bits, the probability of the truth among k categories is off
 by 3e-5 in epsilon at 30, and from about 37 + ln(k-1) on it is 1, which hides nothing. Here a uniform number is drawn 64
 binary digits at a time, and compared with an interval that contains the probability, until it lies outside. The interval
-is rational arithmetic around one correctly rounded exponential (`decimal` promises that), and narrows with every 64
+is rational arithmetic around one correctly rounded exponential (`decimal` guarantees that), and narrows with every 64
 digits. So the outcome is that of comparing with the probability itself: nothing is rounded.
 
 Scales as fractions that are never smaller: what exact samplers, compiled or plain, draw with.

@@ -1,4 +1,4 @@
-"""PrivUnit on ranked candidates: a vector of bounded length, told with pure epsilon whatever floats do.
+"""PrivUnit on ranked candidates: a vector of bounded length, reported with pure epsilon whatever floats do.
 
 **What is sent.** v in R^d with |v| <= C becomes the unit vector w = (v, sqrt(C^2 - |v|^2))/C of R^D, D = d + 1. A device
 draws M candidates u_1 .. u_M, uniform on the sphere and without a look at v, and ranks them by <u_i, w>, the first of equals
@@ -51,9 +51,9 @@ MOST_CANDIDATES, MOST_NUMBERS = 4096, 1 << 24
 POINTS = 4001
 """Of the trapezoidal rule."""
 WIDTHS = 12.0
-"""How many standard deviations of <u, w> it covers, where the sphere has so many."""
+"""How many standard deviations of <u, w> it covers, where the sphere has this many."""
 FINENESS = 4096
-"""Grid points that the bound has, at least: a vector is rounded to them before it is told."""
+"""Grid points that the bound has, at least: a vector is rounded to them before it is reported."""
 TOGETHER = 1 << 20
 """Numbers that are drawn at once for simulated people."""
 
@@ -254,7 +254,7 @@ class PrivUnit(Randomizer):
         return self.length**2 / self.dimension
 
     def square_of(self, cells: int) -> float:
-        """The largest expected square of so many coordinates of a message, whichever vector a person has.
+        """The largest expected square of this many coordinates of a message, whichever vector a person has.
 
         E u_i^2 = a (1 - w_i^2) + b w_i^2, with b = E <u, w>^2 and a = (1 - b)/(D - 1); and the squares of w add up to 1 at most.
         """
@@ -263,7 +263,7 @@ class PrivUnit(Randomizer):
         return self.length**2 * (across * cells + max(0.0, along - across)) + self.grid**2 * cells / 4
 
     def lengths(self, users: ArrayLike, failure: float, cells: int) -> Array:
-        """The errors of so many cells together, as a vector, are no longer than this but for the probability `failure`.
+        """The errors of this many cells together, as a vector, are no longer than this but for the probability `failure`.
 
         Bernstein's bound holds for lengths of sums of independent centred vectors as it does for numbers (Pinelis 1994).
         """

@@ -125,7 +125,7 @@ class CategoryRandomizer(Randomizer):
         raise NotImplementedError
 
     def set_variance(self, categories: int, share: float) -> float:
-        """The variance, a person, of the estimate of a set of so many categories that have a share of the people."""
+        """The variance, a person, of the estimate of a set of this many categories that have a share of the people."""
         raise NotImplementedError
 
     def naming(self) -> CategoryRandomizer:
@@ -263,7 +263,7 @@ def _require_log_concave(name: str, table: NDArray[np.float64]) -> None:
 
 @lru_cache(maxsize=256)
 def _composed(mechanism: Tabled, shifts: tuple[tuple[int, int], ...]) -> PrivacyLossDistribution:
-    """The composed privacy-loss distribution of shifts by so many grid points, each so often."""
+    """The composed privacy-loss distribution of shifts by this many grid points, each so often."""
     from dp_accounting.pld import privacy_loss_distribution
 
     law = np.log(mechanism.table())
@@ -297,7 +297,7 @@ def _doublings(mechanism: Tabled, users: int) -> int:
 @lru_cache(maxsize=128)
 def _distribution(mechanism: Tabled, doublings: int) -> NDArray[np.float64]:
     """(2 h + 1,) the distribution function of the sum of 2^doublings noises at -h .. h; its probabilities are the inverse
-    Fourier transform of the power of that of one, on so many points that what lies outside, and so wraps around, is below
+    Fourier transform of the power of that of one, on this many points that what lies outside, and so wraps around, is below
     `OUTSIDE`."""
     table, half = mechanism.table(), _half(mechanism, doublings)
     if doublings == 0:

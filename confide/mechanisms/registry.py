@@ -18,15 +18,15 @@ GROUP = "confide.mechanisms"
 """The entry-point group in which other packages announce mechanisms."""
 
 MechanismMaker = Callable[[Sensitivity, Guarantee, float], Randomizer]
-"""make(sensitivity, promise, unit): the mechanism with least noise for a statistic whose cells are multiples of `unit`."""
+"""make(sensitivity, guarantee, unit): the mechanism with least noise for a statistic whose cells are multiples of `unit`."""
 
 CounterMaker = Callable[[Sensitivity, Guarantee, int, float], Counter]
-"""make(sensitivity, guarantee, releases, unit): the counter with least noise for so many releases of a statistic whose cells
+"""make(sensitivity, guarantee, releases, unit): the counter with least noise for this many releases of a statistic whose cells
 are multiples of `unit`, which its grid divides."""
 
 SharesMaker = Callable[[Sensitivity, Guarantee, tuple[int, ...], int, float], "TabledShares"]
 """make(sensitivity, guarantee, honest, width, unit): the shares with least noise, for reports of `width` cells, multiples of
-`unit`, and batches of one or more sizes, each with so many honest people."""
+`unit`, and batches of one or more sizes, each with this many honest people."""
 
 AuditCase = Callable[[Guarantee], Any]
 """The design in which a mechanism of your own is audited and swept (`protocol.accepted.Case`)."""

@@ -1,7 +1,7 @@
-"""Integer noise that nobody adds alone, by the table of one device's share: what `skellam` does in closed form, for any law.
+"""Integer noise that no device adds alone, by the table of one device's share: what `skellam` does in closed form, for any law.
 
-Each of h honest people of a batch adds a share of noise to every cell of whole numbers. Nothing is promised of one report. Write p
-for the law of the sum of h shares on one cell: symmetric, since a share's law is.
+Each of h honest people of a batch adds a share of noise to every cell of whole numbers. Nothing is guaranteed of one report. Write
+p for the law of the sum of h shares on one cell: symmetric, since a share's law is.
 
 **Claim.** Let two vectors of whole numbers differ by d, with sum |d_i| <= D1 and sum d_i^2 <= D2^2, and let c be any whole number.
 For every integer order a >= 2 and every set S of outputs, the noisy vectors P and Q have P(S) <= e^epsilon Q(S) + delta with
@@ -84,7 +84,7 @@ class SumLaw:
 
 @lru_cache(maxsize=128)
 def law_of_sum(share: Tabled, people: int) -> SumLaw:
-    """The law of the sum of so many shares, by squaring."""
+    """The law of the sum of this many shares, by squaring."""
     share.check()
     power, total = SumLaw(share.table()), None
     while True:
@@ -94,7 +94,7 @@ def law_of_sum(share: Tabled, people: int) -> SumLaw:
         if not people:
             break
         power = power.added_to(power)
-    assert total is not None  # nobody's share is no noise: callers have at least one person
+    assert total is not None  # the share of no user is no noise: callers have at least one person
     return total
 
 
@@ -137,7 +137,7 @@ class NoiseShares(Shares, ABC):
 
     @abstractmethod
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
-        """The loss of the sums if so many people are honest, of each size, and add their shares."""
+        """The loss of the sums if this many people are honest, of each size, and add their shares."""
 
     @property
     def cells(self) -> int:
@@ -156,15 +156,15 @@ class NoiseShares(Shares, ABC):
 
     @property
     def missing(self) -> float:
-        """0: everybody is in every sum, so that no crowd is smaller than stated."""
+        """0: every user is in every sum, so that no batch is smaller than stated."""
         return 0.0
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The privacy loss of the sums, which are all that anybody but the shufflers sees."""
+        """The privacy loss of the sums, which are all that leaves the shufflers."""
         return self.loss_among(self.honest, sensitivity)
 
     def local_loss(self, sensitivity: Sensitivity) -> Loss:
-        """That of the reports themselves, if the shufflers kept them: nothing is promised."""
+        """That of the reports themselves, if the shufflers kept them: nothing is guaranteed."""
         return Disclosed()
 
 
@@ -177,10 +177,10 @@ class TabledShares(NoiseShares):
 
     @abstractmethod
     def share(self, people: int) -> Tabled:
-        """What a device adds to a cell where so many honest people do; symmetric, log-concave, and on the same grid."""
+        """What a device adds to a cell where this many honest people do; symmetric, log-concave, and on the same grid."""
 
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
-        """The loss of the sums if so many people are honest, of each size, and add their shares: the worst of all sizes."""
+        """The loss of the sums if this many people are honest, of each size, and add their shares: the worst of all sizes."""
         l1, l2 = sensitivity.l1 / self.grid, sensitivity.l2 / self.grid
         found = [
             renyi_curve(law_of_sum(self.share(counted), validation.integer("people", each, 1)), l1, l2)

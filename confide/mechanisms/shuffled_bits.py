@@ -1,12 +1,12 @@
-"""Randomised bits of which only sums over a crowd are ever seen: M_sh of Garcelon, Perchet, Pike-Burke, Pirotta (2021), summed.
+"""Randomised bits of which only sums over a batch are ever seen: M_sh of Garcelon, Perchet, Pike-Burke, Pirotta (2021), summed.
 
 On a device every bit is flipped with probability q = p/2 (`RandomizedResponse` for the bits of a whole episode, symmetric
-`SampledStep` for those of one step drawn at random). A shuffler adds up the bits of each counter over a crowd and gives out
+`SampledStep` for those of one step drawn at random). A shuffler adds up the bits of each counter over a batch and gives out
 nothing else. To the shuffler a person who may change `changed` bits gives away changed * log((1-q)/q), pure; to everyone
 else only what `privacy.shuffling` finds.
 
-A person who reports to several shufflers, each with a crowd of its own, flips afresh for each of them. Where crowds are `apart`
-everybody is in one of them alone, which one being known beforehand.
+A person who reports to several shufflers, each with a batch of its own, flips afresh for each of them. Where batches are `apart`
+every user is in one of them alone, which one being known beforehand.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .unary import SYMMETRIC, SampledStep
 class ShuffledBits(Shares):
     """Sums of flipped bits over each of `crowds`.
 
-    Sensitivities are in bits: l1 is how many bits one person may change in each crowd. `missing` is the probability with
-    which a crowd may be smaller than stated. `categories` is 0 if a report tells of the whole episode, else of how many
-    categories a sampled step is. `apart`: a person is in one of the crowds, not in each.
+    Sensitivities are in bits: l1 is how many bits one person may change in each batch. `missing` is the probability with
+    which a batch may be smaller than stated. `categories` is 0 if a report tells of the whole episode, else of how many
+    categories a sampled step is. `apart`: a person is in one of the batches, not in each.
     """
 
     crowds: tuple[ShuffledCrowd, ...]
@@ -53,20 +53,20 @@ class ShuffledBits(Shares):
 
     @property
     def flips(self) -> tuple[float, ...]:
-        """The flip probability of each crowd."""
+        """The flip probability of each batch."""
         return tuple(crowd.flip for crowd in self.crowds)
 
     @property
     def people(self) -> tuple[int, ...]:
-        """How many honest people are in the sums of each crowd."""
+        """How many honest people are in the sums of each batch."""
         return tuple(crowd.people for crowd in self.crowds)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The privacy loss of the sums, which are all that anybody but the shufflers sees."""
+        """The privacy loss of the sums, which are all that leaves the shufflers."""
         return self.loss_among(self.people, sensitivity)
 
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
-        """The loss of the sums if so many people of each crowd are honest."""
+        """The loss of the sums if this many people of each batch are honest."""
         crowds = tuple(ShuffledCrowd(crowd.flip, each) for crowd, each in zip(self.crowds, people, strict=True))
         return shuffled_loss(crowds, round(sensitivity.l1), self.missing, self.apart)
 
@@ -75,7 +75,7 @@ class ShuffledBits(Shares):
         return Pure(local_epsilon(self.crowds, round(sensitivity.l1), self.apart))
 
     def describe(self) -> dict[str, Json]:
-        """Name, flip probability and honest people; lists of them for several crowds."""
+        """Name, flip probability and honest people; lists of them for several batches."""
         flips = [crowd.flip for crowd in self.crowds]
         people = [crowd.people for crowd in self.crowds]
         alone = len(self.crowds) == 1

@@ -1,4 +1,4 @@
-"""Skellam noise that nobody adds alone: each device adds a share, and only the sum over a batch has the noise that hides.
+"""Skellam noise that no device adds alone: each device adds a share, and only the sum over a batch has the noise that hides.
 
 A share is the difference of two Poisson variables of mean lambda/h each, h being how many honest people a batch has. Poisson
 variables add up: the shares of h people make a difference of two Poisson variables of mean lambda, whatever else is added
@@ -98,7 +98,7 @@ class SkellamShare(Additive):
         return math.ceil(far) * self.grid
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """Nothing is promised of one report."""
+        """Nothing is guaranteed of one report."""
         return Disclosed()
 
     def describe(self) -> dict[str, Json]:
@@ -155,7 +155,7 @@ class SkellamShares(NoiseShares):
         return "skellam"
 
     def loss_among(self, people: tuple[int, ...], sensitivity: Sensitivity) -> Loss:
-        """The loss of the sums if so many people are honest, of each size, and add their shares."""
+        """The loss of the sums if this many people are honest, of each size, and add their shares."""
         variance = 2.0 * min(self.rate * each / counted for each, counted in zip(people, self.honest, strict=True))
         if variance < 2 * LEAST_RATE:
             return Disclosed()

@@ -91,7 +91,7 @@ class SymmetricGaussian:
 class SymmetricLaplace:
     """Symmetric noise of one scale on and above the diagonal, mirrored below it, on a grid.
 
-    Matrices whose triangles, diagonal included, differ by c in l1 are told apart by an epsilon of c/scale.
+    Matrices whose triangles, diagonal included, differ by c in l1 are distinguished by an epsilon of c/scale.
     """
 
     scale: float

@@ -15,8 +15,8 @@ was released and on their own data only. So x and x' differ in her batch alone, 
 known: that of C (x - x'), up to rounding, which may depend on what was reported. Gaussian reports whose shifts,
 however they are chosen, have squares summing to at most (mu sigma)^2 are mu-GDP (Smith and Thakurta 2022, "Fully
 Adaptive Composition for Gaussian Differential Privacy"). Whatever the others receive is a function of the releases
-and their own data, which is joint privacy (the billboard lemma of Hsu et al. 2014). It needs three things of whoever
-calls: batch boundaries that are public and fixed before the first release, nobody who acts on a release about
+and their own data, which is joint privacy (the billboard lemma of Hsu et al. 2014). It needs three things of the
+caller: batch boundaries that are public and fixed before the first release, no user who acts on a release about
 their own batch, and each person in one batch only, or in as many as are priced.
 
 **Users who come again.** A user takes part in up to m batches t_1 < t_2 < ..., any two at least b apart, and moves each by

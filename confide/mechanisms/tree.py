@@ -144,7 +144,7 @@ class TreeCounter(Counter):
 
 @lru_cache(maxsize=4096)
 def _radius(node: str, scale: float, grid: float, draws: int, failure: float) -> float:
-    """The quantile of a sum of so many noises: of thousands of releases few differ in how many nodes they carry."""
+    """The quantile of a sum of this many noises: of thousands of releases few differ in how many nodes they carry."""
     if node == "gaussian":
         return discrete_gaussian_radius(scale, grid, math.sqrt(draws), draws, failure)
     continuous = float(laplace_sum_radius(scale, draws, failure))

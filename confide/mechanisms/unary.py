@@ -163,7 +163,7 @@ class SampledStep(CategoryRandomizer):
         return 0.0
 
     def variance(self, trials: float = 1.0) -> float:
-        """Variance a person of the estimated number of people in one category that nobody is in: q(1-q)/(p-q)^2."""
+        """Variance a person of the estimated number of people in one empty category: q(1-q)/(p-q)^2."""
         return self.miss * (1 - self.miss) / (self.hit - self.miss) ** 2
 
     def set_variance(self, categories: int, share: float) -> float:
@@ -245,7 +245,7 @@ class SampledStep(CategoryRandomizer):
         return np.asarray((summed - np.asarray(users) * self.miss) / (self.hit - self.miss))
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
-        """Bernstein's bound for the number of people in a set of `cells` categories, their own luck included.
+        """Bernstein's bound for the number of people in a set of `cells` categories, their own sampling error included.
 
         Bits are independent, so each is a term of the sum; the names of one message are not, so they are one term.
         """
