@@ -1,4 +1,4 @@
-"""Public vocabulary: sizes, models, policies. Nothing in it is anybody's data."""
+"""Public vocabulary: sizes, models, policies. Nothing in it is any user's data."""
 
 from typing import TYPE_CHECKING
 

@@ -31,20 +31,20 @@ that came before:
 
     v_h = U_h + q_h w_h (r_h + v_{h+1} - Q_h)     and, for practice,     u_h = usual_h + w_h (r_h + u_{h+1} - usual_h),
 
-both with the expectation that they have if nobody is lost, for any Q and any usual (H, S, A), by the same induction; D is
+both with the expectation that they have if no user is lost, for any Q and any usual (H, S, A), by the same induction; D is
 v_0 - u_0.
 An error in lost alone moves neither where Q and usual are what follows.
 
 **The test** looks at five signs g of what came before a decision: it repeats the action before; by how much more than the table
-says earlier steps brought, all together; the state before was worth less; it is in the later half; and how much more often than b
-says earlier decisions (two and more steps ago) were the policy's. What is hidden and lasts shows in the second and the last. If the
-table is the world, then E[r + V(s') - Q(s, a) | past, s, a] = 0 for Q = r + P V, and so
+says earlier steps brought, all together; the state before had a lower value; it is in the later half; and how much more often than
+b says earlier decisions (two and more steps ago) were the policy's. What is hidden and lasts shows in the second and the last. If
+the table is the world, then E[r + V(s') - Q(s, a) | past, s, a] = 0 for Q = r + P V, and so
 
     sum_h (r + V(s') - Q(s, a))/H (g - E[g | s, a]),    the same with taken(a) as a further factor,
     sum_h (taken(a) - E_b[taken]) (g - E[g | .])
 
 have mean zero: what the table leaves out of what follows shows in the first ten numbers, of what practice did in the last five
-(where the first sign says that the policy would repeat, and a dot stands for what b is told by). An error in Q, or in E[g | .],
+(where the first sign says that the policy would repeat, and a dot stands for what b depends on). An error in Q, or in E[g | .],
 alone moves none of them. Of a step after which a person was lost the residual is not known, and left out.
 """
 
@@ -66,9 +66,9 @@ SIGNS = 5
 
 
 class Adoption(NamedTuple):
-    """Public: alpha; kept (H, S) and taken (H, S, A) of the policy; practice (C, S, A), by which b is told where it is not logged,
+    """Public: alpha; kept (H, S) and taken (H, S, A) of the policy; practice (C, S, A), from which b comes where it is not logged,
     and what its rows C stand for; q (H, S, A), any function; after: what a step pays after the end. lost (S, A): the chance to be
-    lost to follow-up after a decision, and usual (H, S, A), any function; both none where nobody is.
+    lost to follow-up after a decision, and usual (H, S, A), any function; both none where no user is.
     """
 
     alpha: float
@@ -85,7 +85,7 @@ class Adoption(NamedTuple):
 class Specification(NamedTuple):
     """Public: what the test of residuals compares. values (H+1, S) and q (H, S, A) of the table; taken, practice, by: as in
     `Adoption`; after: what a step pays after the end; signs (SIGNS, L, S, A) and before (SIGNS, C, S): what is expected of
-    them at a pair, and where b is told; known (L, S, A) and clear (C, S): 0 where residuals, or what practice did, are not
+    them at a pair, and where b is given; known (L, S, A) and clear (C, S): 0 where residuals, or what practice did, are not
     looked at;
     none looks everywhere.
     """
@@ -105,7 +105,7 @@ class Specification(NamedTuple):
 class Episodes(NamedTuple):
     """Sensitive: episodes one after the other. starts: (n+1,), where each begins; states, actions, rewards in [0, 1]: (rows,);
     propensity: (rows,), or none where they are not logged. group: (n,), the public group of each, or none where there are none.
-    lost: (n,), 1 where a person was lost to follow-up after the last row that is known, or none where nobody can be.
+    lost: (n,), 1 where a person was lost to follow-up after the last row that is known, or none where no user can be.
     """
 
     starts: NDArray[np.int64]

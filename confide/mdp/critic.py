@@ -30,7 +30,7 @@ class Critic:
     top: float
 
     def checked(self, blocks: int, dimension: int) -> Critic:
-        """The critic itself, refused unless its sizes are these and its values finite: whoever asks may be an adversary."""
+        """The critic itself, refused unless its sizes are these and its values finite: the server may be an adversary."""
         return replace(
             self,
             weights=_bounded("weights", self.weights, (blocks, dimension)),
@@ -51,7 +51,7 @@ class Critic:
         return np.asarray(self.multiplier * self.deviation(points) + self.margin)
 
     def q(self, points: Points) -> Array:
-        """(n, A) pessimistic action values Q, not clipped: the best of several that are surely worth nothing is still the best."""
+        """(n, A) pessimistic action values Q, not clipped: the best of several with a sure value of 0 is still the best."""
         values = points.each(lambda rows, b: rows @ self.weights[b]) + self.middle - self.gamma(points)
         return np.where(points.allowed, values, -np.inf)
 
@@ -139,7 +139,7 @@ class VectorPolicy:
         return np.array([self.act(int(step), state) for step, state in zip(steps, states, strict=True)], dtype=np.int64)
 
     def value(self, step: int, state: ArrayLike) -> float:
-        """The pessimistic value of a state: what is surely earned from there on, as far as the learner can tell."""
+        """The pessimistic value of a state: the sure return from there on, as far as the learner can tell."""
         critic = self.critics[validation.integer("step", step, 0, self.horizon - 1)]
         return float(critic.value(self.features.at(state))[0])
 

@@ -43,7 +43,7 @@ FORMAT = "confide.features/1"
 CLOUD = 1024
 """Points of the public cloud; all states where these are the values of one category."""
 MOST = {"inputs": 64, "values": 4096, "terms": 512, "actions": 4096, "power": 16}
-"""The most of each that a description may have: whoever reads one must be able to compute it."""
+"""The most of each that a description may have: its readers must be able to compute it."""
 POWER, COS, SIN, IS, ACTION = "power", "cos", "sin", "is", "action"
 LARGEST = 1e6
 """The largest number in a mix or of an action: beyond it floats would lose what is clipped."""
@@ -162,7 +162,7 @@ class Category:
 
 
 def unknown_value(name: str) -> InvalidInput:
-    """The refusal of a value, which it does not repeat: it may be somebody's."""
+    """The refusal of a value, which it does not repeat: it may be a user's."""
     return InvalidInput("category-unknown", f"{name} must be one of its public values. It is not.")
 
 

@@ -1,4 +1,4 @@
-"""Linear mixture models: P_h(s'|s,a) = <phi(s'|s,a), theta_h>, with phi known to everybody and theta_h to nobody.
+"""Linear mixture models: P_h(s'|s,a) = <phi(s'|s,a), theta_h>, with phi public and theta_h unknown.
 
 What a learner meets is phi_V(s,a) = sum_s' phi(s'|s,a) V(s'), whose product with theta_h is the expected V of the next
 state. Where phi_V(s,a) can only be non-zero in a part of the coordinates, a *block*, and each pair has one, Gram

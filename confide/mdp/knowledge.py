@@ -1,6 +1,6 @@
-"""Public knowledge of a decision problem, known before anybody's data is looked at. It costs no privacy.
+"""Public knowledge of a decision problem, known before any user's data is looked at. It costs no privacy.
 
-What any policy can be worth at least and at most, by public knowledge alone: whatever rows are, they keep to what is possible.
+The least and the largest value of any policy, by public knowledge alone: whatever rows are, they keep to what is possible.
 
 With known rewards r, and T(s, a) the next states that (s, a) may lead to,
 
@@ -40,7 +40,7 @@ class Reach(NamedTuple):
     def within(self, returns: tuple[float, float], paid: tuple[float, float]) -> Reach:
         """The same bounds where whole returns lie between two numbers, and a step pays between two others.
 
-        Who earned e in h steps, h least <= e <= h most, earns between low - e and high - e from then on.
+        A return of e in h steps, h least <= e <= h most, leaves between low - e and high - e from then on.
         """
         steps = np.arange(len(self.low))
         first, last = returns[0] - steps * paid[1], returns[1] - steps * paid[0]
@@ -84,8 +84,8 @@ class Knowledge:
     support: (S, A, S), which transitions can happen at all; (S, A, 0) where there is one step, which nothing follows. allowed:
     (S, A), which actions may be taken. rewards: (L, S, A), mean rewards in [0, 1], or None if they are to be learned. initial:
     (S,), the law of the first state, or None. `ends`: the last state of `spec` is one that was added: an episode shorter than the
-    horizon moves there after its last step and stays, and every step there pays `end_reward`. Nobody acts there, so it has no
-    counts of its own. returns: between which numbers the rewards of all steps of an episode together lie, or None if any sum is
+    horizon moves there after its last step and stays, and every step there pays `end_reward`. There is no action there, so it has
+    no counts of its own. returns: between which numbers the rewards of all steps of an episode together lie, or None if any sum is
     possible.
     """
 
@@ -153,7 +153,7 @@ class Knowledge:
 
     @property
     def average_width(self) -> float:
-        """To how many states the average pair may lead that anybody can take."""
+        """To how many states the average pair may lead that any policy can take."""
         return float(self.width[self.acting].mean())
 
     @cached_property
@@ -173,7 +173,7 @@ class Knowledge:
 
     @property
     def worths(self) -> tuple[float, float]:
-        """What a policy can be worth at least and at most, from the first step on."""
+        """The least and the largest value of a policy, from the first step on."""
         low, high = self.reach.low[0], self.reach.high[0]
         if self.initial is None:
             return float(low[: self.states].min()), float(high[: self.states].max())
@@ -181,7 +181,7 @@ class Knowledge:
 
     @property
     def acting(self) -> NDArray[np.bool_]:
-        """(S, A): which pairs anybody can take; none in the end state."""
+        """(S, A): which pairs can be taken; none in the end state."""
         pairs = self.allowed.copy()
         if self.end is not None:
             pairs[self.end] = False
@@ -286,7 +286,7 @@ def _rewards(value: ArrayLike, spec: Spec, ends: bool, end_reward: float) -> NDA
 
 
 def _returns(value: tuple[float, float], horizon: int) -> tuple[float, float]:
-    """The part of a range of returns that so many rewards in [0, 1] can reach."""
+    """The part of a range of returns that this many rewards in [0, 1] can reach."""
     low, high = (min(max(validation.number("return range", bound), 0.0), float(horizon)) for bound in value)
     if low >= high:
         raise validation.refusal(

@@ -29,7 +29,7 @@ def needed(spec: Spec, bytes_a_triple: int = TABLE) -> int:
 
 
 def check_memory(spec: Spec, bytes_a_triple: int = TABLE) -> None:
-    """Refuse sizes that this machine has no memory for, and horizons that nobody would wait for."""
+    """Refuse sizes that this machine has no memory for, and horizons that would take too long."""
     take, have = needed(spec, bytes_a_triple), machine()
     sizes = f"{spec.states:,} states, {spec.actions:,} actions and {spec.horizon:,} steps"
     if take > have:

@@ -1,4 +1,4 @@
-"""Several policies in one document: of these everybody follows one, drawn at random. One alone is written as itself.
+"""Several policies in one document: of these every user follows one, drawn at random. One alone is written as itself.
 
 "cfm1" | how many (4) | for each: its length (4, little-endian both), its bytes
 """
