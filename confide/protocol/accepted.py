@@ -42,7 +42,7 @@ Case = Callable[["Guarantee"], "Design"]
 ORDER = ("local", "shuffle", "joint", "central", "none")
 """The order of our rows."""
 STEPS, PAIRS = 3, 4
-"""Below so many steps nobody repeats a visit, and below so many pairs everybody is asked about the same: mistakes hide there."""
+"""With fewer steps no user repeats a visit, and with fewer pairs every user is asked about the same: mistakes hide there."""
 
 ANY, BROWSERS = "any", "browsers"
 DEVICES = (BROWSERS, ANY)

@@ -1,4 +1,4 @@
-"""The choices that nobody made: when releases are made, how people are mixed, and what their devices can do.
+"""The choices that were left open: when releases are made, how people are mixed, and what their devices can do.
 
 Simulations, services, forecasts and tuning all ask here, so that what is simulated is what is deployed. Which mechanism adds
 least, of those that devices can do, is decided by the makers (`protocol.trusts`), from the request that is made here.
@@ -32,14 +32,14 @@ from .trusts.shuffle import first_batch as first_shuffled_batch
 EVERY_LIMIT = 10**6
 GROWTH_FACTOR = 1.01
 MOST_RELEASED, LARGEST_FACTOR = 7e7, 1.2
-# Without privacy, learners that send scouts plan at every 5 % of growth.
+# Without privacy, learners that send exploration users plan at every 5 % of growth.
 SCOUTING_FACTOR = 1.05
 # The most equal batches of shufflers; and the options of shufflers that choose their sizes.
 MOST_BATCHES = 1000
 SIZES = {"batch", "tree", "local_epsilon", "burn_in", "widening"}
 ENDLESS = 10**9
 """How many users a schedule without an end is made for. Its rule is public, its length is not known: batches widen, so that joint
-counters for so many have few hundred releases, and their noise is 1.1 times that of a counter for a hundred thousand users."""
+counters for this many have few hundred releases, and their noise is 1.1 times that of a counter for a hundred thousand users."""
 SHUFFLING = frozenset(field.name for field in fields(Mixing))
 """The options of shufflers."""
 
@@ -62,8 +62,8 @@ def request_for(
 ) -> Request:
     """The request for a design with everything chosen that was left open.
 
-    schedule: None for what suits the promise. shuffling: options of shufflers, fields of `Mixing`; one half of the users is
-    assumed to be honest unless they say otherwise. devices: one of `DEVICES`. scouts: whether the learner sends some.
+    schedule: None for what suits the guarantee. shuffling: options of shufflers, fields of `Mixing`; one half of the users is
+    assumed to be honest unless they say otherwise. devices: one of `DEVICES`. exploration users: whether the learner sends some.
     participation: how often one user takes part; how far apart matters to continual counters alone. endless: `users` are expected,
     and more or fewer may come.
     claimed: whether the guarantee of shufflers can be claimed, as with an issuer of tokens and a shuffler of another operator;
@@ -128,7 +128,7 @@ def schedule_for(
     """The schedule where none is chosen.
 
     Joint and tight: widening batches. Local and tight: growth. Otherwise after every user, up to a limit. Shufflers have their
-    batches, or, as the paper would have it, a burn-in. Without privacy, scouts have room.
+    batches, or, as the paper would have it, a burn-in. Without privacy, exploration users have room.
     """
     if not promise.private and scouts:
         return Schedule.scouting(users, SCOUTING_FACTOR)

@@ -1,10 +1,10 @@
-"""A design: from a promise to a frozen, public value that everything private is done by.
+"""A design: from a guarantee to a frozen, public value that everything private is done by.
 
 It prices a family of questions: which mechanism, how much noise, how often, for whom. Device, server and curator make the
-same one from the same public words, or read it from its bytes; the noise that is drawn, the error radius a learner is told
-and the certificate that is printed all come from it, and its guarantee is computed, never told.
+same one from the same public words, or read it from its bytes; the noise that is drawn, the error radius a learner is given
+and the certificate that is printed all come from it, and its guarantee is computed, never given.
 
-Its bytes are here too. Reading them recomputes the sensitivity and checks that the promise is kept: nothing is believed.
+Its bytes are here too. Reading them recomputes the sensitivity and checks that the guarantee is kept: nothing is believed.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Request:
     """A request for a design: a question, a guarantee, when releases are made, and by which means; all of it public.
 
     paper: whose constants `paper` and `sound` use. mixing: the shufflers. failure: with what probability error radii may
-    be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
+    be wrong, all releases together. share: of the guarantee, if the rest is spent on other designs. possible: (cells,)
     which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
     budget: how much of one person is counted (`questions.budgeted`), 0 for all of it, None for what loses least.
     printing: which of a paper's printings `paper` takes, where it has several; as stated by default.
     participation: how often one user takes part, in as many batches. expected: how many users are expected, if the schedule has no
-    end, or none that anybody reaches.
+    end, or none that is ever reached.
     able: (kind, mechanism) of the questions that devices can answer, of which `auto` chooses; None for all that there are.
     """
 
@@ -121,7 +121,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """How a family of questions is answered. `requested` is the promise that was asked for; `guarantee` is what is kept."""
+    """How a family of questions is answered. `requested` is the guarantee that was asked for; `guarantee` is what is kept."""
 
     question: Question
     act: Act[NoiseMechanism]
@@ -215,11 +215,11 @@ class Design:
 
     @cached_property
     def local_guarantee(self) -> Guarantee:
-        """The guarantee of one person's reports by themselves, whoever else is there."""
+        """The guarantee of one person's reports by themselves, whichever other users there are."""
         return self._trust.local_guarantee(self)
 
     def verified(self) -> Design:
-        """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
+        """The design itself, refused if it contradicts itself or does not keep what was asked for, as anyone can check."""
         self._trust.check(self)
         self.kind.check(self)
         if self.calibration != PAPER and self.requested.private and not keeps(self.act.loss, self.requested):
@@ -227,7 +227,7 @@ class Design:
         return self
 
     def law(self, people: ArrayLike) -> Law:
-        """The noise of a release about so many people."""
+        """The noise of a release about this many people."""
         return self._trust.law(self, np.asarray(people))
 
     @cached_property
@@ -245,7 +245,7 @@ class Design:
         return printed_radii(self) if self.paper else None
 
     def radii(self, people: ArrayLike, failure: float | None = None) -> Array:
-        """(..., n) error radii of a release about so many people: ours, or a paper's where they are to be reproduced."""
+        """(..., n) error radii of a release about this many people: ours, or a paper's where they are to be reproduced."""
         if self._printed is not None and failure is None:
             return self._printed(np.asarray(people, dtype=np.float64))
         share = self.release_failure if failure is None else checked_failure(failure)
@@ -268,7 +268,7 @@ class Design:
         return points, table, noise
 
     def errors_at(self, people: int) -> tuple[Array, Noise]:
-        """(n,) radii and noise of a release about so many people: from the table, or computed if they are not in it."""
+        """(n,) radii and noise of a release about this many people: from the table, or computed if they are not in it."""
         from .releases.release import Noise
 
         points, table, noise = self.error_table
@@ -289,13 +289,13 @@ class Design:
         return {}
 
     def to_bytes(self) -> bytes:
-        """Versioned bytes, from which anybody makes the same design."""
+        """Versioned bytes, from which any party makes the same design."""
 
         return to_bytes(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Design:
-        """Read what `to_bytes` wrote; refuse anything else, and a design that does not keep its promise."""
+        """Read what `to_bytes` wrote; refuse anything else, and a design that does not keep its guarantee."""
 
         return from_bytes(data)
 
@@ -316,7 +316,7 @@ class Design:
         return replace(certificate, promises=(*certificate.promises, *map(StatedGuarantee, further)))
 
     def _returning(self) -> tuple[str, ...]:
-        """The sentence of a certificate about users who come again; none where everybody takes part once."""
+        """The sentence of a certificate about users who come again; none where every user takes part once."""
         if self.participation == ONCE:
             return ()
         once = replace(self.guarantee_once, unit=UNIT)
@@ -402,7 +402,7 @@ MOST_BYTES = 1 << 28
 MOST_TIMES = 1 << 20
 """The most episodes of a person, or uses of a mechanism, that a design may count."""
 BROKEN = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError, msgpack.UnpackException)
-"""What numbers that nobody wrote in earnest end in: of bytes from outside all of them mean that these cannot be read."""
+"""What numbers that are not meant seriously end in: of bytes from outside all of them mean that these cannot be read."""
 
 
 def to_bytes(design: Design) -> bytes:
@@ -431,7 +431,7 @@ def to_bytes(design: Design) -> bytes:
 
 def from_bytes(data: bytes) -> Design:
     """Read what `to_bytes` wrote; refuse anything else, what is not in the table (`accepted`), and a design that does not keep its
-    promise.
+    guarantee.
     """
     try:
         if len(data) > MOST_BYTES:
@@ -441,7 +441,7 @@ def from_bytes(data: bytes) -> Design:
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
         design = require_accepted(_built(parts)).verified()
         if design.paper:
-            design.radii(1)  # whoever prints none is not a paper that this version knows
+            design.radii(1)  # one that prints none is not a paper that this version knows
         return design
     except (ConfideError, *BROKEN) as error:
         reason = str(error).rstrip(".")

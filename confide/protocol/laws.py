@@ -37,7 +37,7 @@ class Law(Protocol):
         ...
 
     def variance(self, trials: float = 1.0) -> Array:
-        """Variance of one cell that counts so many observations a person."""
+        """Variance of one cell that counts this many observations a person."""
         ...
 
     def lengths(self, failure: float, cells: int) -> Array | None:
@@ -46,7 +46,7 @@ class Law(Protocol):
         ...
 
     def of_people(self) -> PeoplesNoise:
-        """The same as the noise of so many people's messages by one mechanism; refused where it is none."""
+        """The same as the noise of this many people's messages by one mechanism; refused where it is none."""
         ...
 
 
@@ -108,7 +108,7 @@ class CounterNoise:
         return None
 
     def of_people(self) -> PeoplesNoise:
-        """Refused: a curator counts, and nobody names a category."""
+        """Refused: a curator counts, and no category is named."""
         raise InvalidInput(
             "categories-at-curator", "Categories are reported by devices, not counted by a curator. Query counts."
         )

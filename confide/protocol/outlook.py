@@ -12,7 +12,7 @@ reward, estimating the best value errs by a variance of
 
     c(s,a) = (T sum_t (U_t + W/2 - P U - W r)^2 + C W^2)/rho^2
 
-over the number of people for every pair, even if all were sent straight there: so by sum c/n, or (sum sqrt(c))^2/n if everybody
+over the number of people for every pair, even if all were sent straight there: so by sum c/n, or (sum sqrt(c))^2/n if every user
 is asked about one pair and the law of pairs is the best. It exceeds the noise once it is no larger than the squared gap between
 the best policy and acting at random. A curator's noise does not grow with n: there it is sqrt(sum c)/gap.
 """
@@ -33,7 +33,7 @@ TYPICAL = 0.5
 """Half of all releases have a larger error than the typical one."""
 
 STANDS_OUT = 2.0
-"""A pair stands out when its visits exceed so many standard deviations of their noise."""
+"""A pair exceeds the noise when its visits exceed this many standard deviations of their noise."""
 
 MOST_PEOPLE = 1e18
 
@@ -45,7 +45,7 @@ MOST_WORK = 10**8
 
 
 def typical_error(design: Design, people: ArrayLike) -> Array:
-    """The error that half of all releases about so many people exceed, as a share of the average count. At 1 it stands out."""
+    """The error that half of all releases about this many people exceed, as a share of the average count. At 1 it equals it."""
     which, signal = design.kind.signal(design.question)
     numbers = np.asarray(people, dtype=np.float64)
     return np.asarray(design.radii(numbers, TYPICAL)[..., which] / (signal * numbers))
@@ -54,7 +54,7 @@ def typical_error(design: Design, people: ArrayLike) -> Array:
 def people_needed(design: Design, failure: float = TYPICAL) -> float:
     """After about how many people the average statistic exceeds its error; 0 without privacy.
 
-    Where everybody adds noise of their own the error grows like sqrt(n), so n >= (error(n)/sqrt(n)/signal)^2; a
+    Where every user adds noise of their own the error grows like sqrt(n), so n >= (error(n)/sqrt(n)/signal)^2; a
     curator's, and that of a tree of shufflers, does not grow, or hardly. Which it is, the noise itself tells.
     """
     users = design.schedule.users
@@ -75,7 +75,8 @@ def row_noise(noise: float, width: float, visits: float | None) -> float:
 
 
 def people_for_pair(noise: float | Callable[[float], float], each: float) -> float:
-    """The least number of people whose average pair stands out; infinite beyond `MOST_PEOPLE`. each: how many people visit it once.
+    """The least number of people whose average pair exceeds the noise; infinite beyond `MOST_PEOPLE`. each: how many people visit
+    it once.
 
     noise: the deviation of a row's sum, or a function of the number of people, which is searched to one part in a thousand.
     """

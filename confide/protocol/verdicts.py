@@ -1,6 +1,6 @@
 """What the papers claim and what is true: each printed prescription, judged by the code that calibrates.
 
-A prescription is judged at stated sizes. Its printed noise becomes an act, whose loss says what it truly promises; the
+A prescription is judged at stated sizes. Its printed noise becomes an act, whose loss says what it truly guarantees; the
 least noise that keeps the claim on the same question says by how much it is too small or too large. Nothing here is
 typed in: a verdict changes if a sensitivity, an account or a printed constant does.
 """
@@ -47,7 +47,7 @@ LEAST = "least"
 
 @dataclass(frozen=True)
 class Example:
-    """A prescription, the question it answers, and the sizes and promise at which it is judged.
+    """A prescription, the question it answers, and the sizes and guarantee at which it is judged.
 
     ours: what `tight` asks for instead, where its learner and not the design chooses that.
     """

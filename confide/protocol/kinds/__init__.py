@@ -1,6 +1,6 @@
 """Kinds of question, one file each: what is asked, its price, its bytes, and how sums of answers are read into a release.
 
-A price is a sensitivity, proved in a docstring and brute-forced in the tests. Nothing here is anybody's data, so both
+A price is a sensitivity, proved in a docstring and brute-forced in the tests. Nothing here is any user's data, so both
 sides of the boundary compute the same price from the same question. `kind` has the table.
 """
 

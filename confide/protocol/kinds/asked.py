@@ -2,26 +2,26 @@
 
 Every device draws one pair (per step: one (h, s, a)) from a public law, independently of its episode and once, says which it
 was, and tells one of 2 S' + 1 categories: the next state and the reward bit of its *first* visit of the pair, or `not visited`.
-S' is S, or S + 1 where an episode may go to `end`; there a visit at the last of H steps, whose next state nobody knows, is no
+S' is S, or S + 1 where an episode may go to `end`; there a visit at the last of H steps, whose next state is unknown, is no
 visit.
 
 **Claim.** With a mechanism M for categories that is epsilon-LDP, the message is exactly as private as M, for any two episodes,
 of any length, and for *every* law, also one that a hostile server chose.
-**Proof.** P(message = (i, y) | episode) = law(i) M(y | c_i(episode)), where c_i(episode), the category told of pair i, is a
+**Proof.** P(message = (i, y) | episode) = law(i) M(y | c_i(episode)), where c_i(episode), the category reported of pair i, is a
 function of the episode. For two episodes the ratio is M(y | c_i)/M(y | c'_i) <= e^epsilon wherever law(i) > 0, and where it
-is 0 the message is sent by nobody. Two episodes of which one visits i and the other does not reach the bound.
+is 0 the message is never sent. Two episodes of which one visits i and the other does not reach the bound.
 It stands on three things. The pair does not depend on the episode: redrawing until a pair was visited, or staying silent if it
 was not, tells where a person was. It is drawn once: a fresh draw on retry is a second message, which costs epsilon again. And
 a law is one: whole numbers, none negative, not all zero; a device refuses anything else, as it refuses a pair that is not there.
 
-**What is learned.** Whether a visit is told of depends on (s_h, a_h) and earlier steps only, so next state and reward have
+**What is learned.** Whether a visit is reported depends on (s_h, a_h) and earlier steps only, so next state and reward have
 their own laws: E N(s,a,s') = P(s'|s,a) E N(s,a), where N counts the people who were asked about (s,a) and came there. Sums
 of answers to changing laws stay sums of answers: only how many were asked about a pair changes. N/asked is how likely a person
 is to come to a pair, not how often she does; where people differ in kind, or moves depend on the step in a model that has one
 law for all of them, first visits are not like later ones.
 
 **How answers are read**: people who were asked about a pair and came there, next state by next state. Noise is per pair, by how
-many were asked about it. Radii and noise of a release are stated as if everybody had been asked about the one pair, which bounds
+many were asked about it. Radii and noise of a release are stated as if every user had been asked about the one pair, which bounds
 them all; a pair that n people were asked about has `Design.radii(n)`, and n/k of the variance.
 """
 
@@ -167,7 +167,7 @@ def checked_law(weights: ArrayLike, rows: int) -> NDArray[np.int64]:
 def following(visits: NDArray[np.float64]) -> NDArray[np.int64]:
     """(rows,) weights of a law that asks about pairs as they are expected to be visited, and a little about all.
 
-    visits: (L, S, A), expected of one person. How often people who may come there are asked about a pair is worth most
+    visits: (L, S, A), expected of one person. How often people who may come there are asked about a pair matters most
     where they come surely, and no more where they come again and again: a pair is asked about by min(1, visits).
     """
     flat = np.minimum(np.maximum(np.nan_to_num(visits.ravel()), 0.0), 1.0)
@@ -193,7 +193,7 @@ class AskedKind(PartOfCounts[AskedQuestion]):
         return np.concatenate([cells_from_categories(question.counts, categories[:, :-1]), people.astype(np.float64)])
 
     def radii(self, question: AskedQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
-        """Error radii of a pair that so many people were asked about; all pairs share the failure."""
+        """Error radii of a pair that this many people were asked about; all pairs share the failure."""
         spec, width = question.spec, question.counts.next_states
         share, noise = failure / (question.rows * (spec.states + 4)), law.of_people()
 
@@ -242,7 +242,7 @@ def coming(question: AskedQuestion) -> float:
 
 
 def category_noise(question: AskedQuestion, mechanism: CategoryRandomizer) -> tuple[float, float, float]:
-    """Variances a person of a transition count, of a centred reward and of visits, of a pair where nobody is."""
+    """Variances a person of a transition count, of a centred reward and of visits, of a pair without visits."""
     width = question.counts.next_states
     halves, row = mechanism.set_variance(width, 0.0), mechanism.set_variance(2 * width, 0.0)
     return mechanism.set_variance(2, 0.0), (4 * halves - row) / 4, row

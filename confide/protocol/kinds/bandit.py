@@ -7,7 +7,7 @@ at a public level c, and 1/2, half a visit.
 
 * in another pair: (r - c)^2 + (r' - c)^2 + 1/4 + 1/4 <= 2 w^2 + 1/2, since both leave a cell of their own;
 * in the same pair: half visits agree, and (r - r')^2 <= 1, since c cancels;
-* somebody without a step, who adds nothing: w^2 + 1/4, which is less than the first.
+* a user without a step, who adds nothing: w^2 + 1/4, which is less than the first.
 
 So the squared l2 sensitivity is max(1, 1/2 + 2 w^2): 1 at c = 1/2, the least of all and the default, where transitions with centred
 rewards take 3. (With rewards of 0 and 1 the two cells then are the numbers of paid and unpaid visits, turned by 45 degrees.) The l1
@@ -55,7 +55,7 @@ class BanditQuestion(CellByCell):
 
     @classmethod
     def of(cls, spec: Spec, levels: int = 1, centre: float = MIDDLE) -> BanditQuestion:
-        """The question about a problem of one step, with rewards on a grid of so many levels, centred at a public one."""
+        """The question about a problem of one step, with rewards on a grid of this many levels, centred at a public one."""
         return cls(CountQuestion(spec, SINGLE_STEP, DROPPED, levels, centre=centre))
 
     @property

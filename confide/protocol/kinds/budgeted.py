@@ -96,7 +96,7 @@ def default_budget(spec: Spec, episodes: int = 1) -> int:
 
 
 def grouped(size: Sensitivity, episodes: int) -> Sensitivity:
-    """One person with so many episodes moves counts so many times further (group privacy)."""
+    """One person with this many episodes moves counts this many times further (group privacy)."""
     return replace(size.scaled(float(episodes)), cells=size.cells * episodes)
 
 

@@ -34,7 +34,7 @@ def naming(mechanism: Randomizer) -> CategoryRandomizer:
 
 @dataclass(frozen=True)
 class CategoryQuestion(EncodedCounts):
-    """counts: what is estimated from everybody's categories, at one reward level."""
+    """counts: what is estimated from every user's categories, at one reward level."""
 
     def __post_init__(self) -> None:
         if self.counts.levels > 1:

@@ -73,7 +73,7 @@ class CountQuestion(AboutEpisodes, Pooled):
     units of 1/resolution and noise can be drawn on the same grid.
     objective: sums of `reward`, or of `cost` = 1 - reward. centre: c, a public level, a multiple of 1/(2 levels).
     Each part has a leading axis of spec.layers.
-    expected: (L, S, A) the visits that whoever asks expects of one person, where that is known; no part of what is counted.
+    expected: (L, S, A) the visits that the learner expects of one person, where that is known; no part of what is counted.
     """
 
     spec: Spec
@@ -141,7 +141,7 @@ class CountQuestion(AboutEpisodes, Pooled):
 
     @property
     def next_states(self) -> int:
-        """How many next states are distinguished: one place where a single step, which nothing follows, is told of."""
+        """How many next states are distinguished: one place where a single step, which nothing follows, is reported."""
         return 1 if self.parts == SINGLE_STEP else self.spec.states + (self.last == END)
 
     @property
@@ -403,7 +403,7 @@ def count_cells(release: CountRelease) -> Array:
 def unpack(question: CountQuestion, cells: Array) -> Counts:
     """From the flat vector of a question's cells, in counts, to the arrays a learner works with.
 
-    What was not asked for is derived: visits are rows of transitions, averaged with twice the half visits where those are told;
+    What was not asked for is derived: visits are rows of transitions, averaged with twice the half visits where those are reported;
     rewards are centred rewards plus c times the visits; and squares are rewards (exactly so for rewards of 0 and 1, which rounding
     to one level makes them).
     """

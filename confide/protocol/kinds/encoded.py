@@ -25,7 +25,7 @@ T = TypeVar("T", bound="EncodedCounts")
 
 @dataclass(frozen=True)
 class EncodedCounts(AboutEpisodes, ABC):
-    """A question whose messages encode counts. counts: what is estimated from everybody's messages."""
+    """A question whose messages encode counts. counts: what is estimated from every user's messages."""
 
     counts: CountQuestion
 

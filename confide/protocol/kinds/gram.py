@@ -7,7 +7,7 @@ Going backwards from the last step, two questions a step, about V = V_{h+1}, the
 
 The form of all questions is fixed, and everything priced, before the first is answered: V lies in [0, H-h] whatever the
 answers. Targets may be centred at the middle of their range, where the constant is a combination of features. V and v
-are functions of features (`mdp.critic`) that keep to their ranges wherever they are evaluated, whoever made them up.
+are functions of features (`mdp.critic`) that keep to their ranges wherever they are evaluated, whatever their source.
 
 **Numbers.** Features are cut off (towards zero) to multiples of 2^-FEATURE_BITS and targets to multiples of 2^-TARGET_BITS.
 Every sum is then a sum of integers, the same in any order, and no norm and no target has grown.
@@ -35,13 +35,13 @@ beforehand, so the answers together are as private as one normal with
 
     mu^2 = sum over questions of g(1/s^2, K)        (as above),
 
-or, if variances come from one half of the people and values from the other, the larger of the two sums: nobody is in
-both. (Who is in which half is drawn without a look at the data, and the same whoever else is there; a mixture over such
+or, if variances come from one half of the people and values from the other, the larger of the two sums: no user is in
+both. (Who is in which half is drawn without a look at the data, and the same whichever other users there are; a mixture over such
 draws keeps what each draw keeps.) Questions may depend on earlier answers (adaptive composition).
 
 `paper`: Qiao and Wang (2023), Algorithm 2: rho_0 = rho/(5H); matrices with s^2 = 1/(4 rho_0), vectors with variance
 2 H^4/rho_0, 2 H^2/rho_0, 2 H^2/rho_0, for each of the 5H. (One copy in circulation prints H^2 for the first; with it the
-promise would be far off.) `sound`: all of that noise times the one factor that makes the promise true. For pure epsilon the
+guarantee would be far off.) `sound`: all of that noise times the one factor that makes the guarantee true. For pure epsilon the
 paper claims the same algorithm with the Laplace mechanism (Section 1, Lemma E.20) and states no sensitivities, which are
 
     l1: the triangle of a matrix changes by at most d + 1, a vector by at most 2 Y sqrt(d), Y the largest target:
@@ -51,7 +51,7 @@ people add to it adds up at worst, and to half of the second where targets are c
 |y| larger, so nothing is added for it. With epsilon_0 = epsilon/(5H) for each of the 5H, matrices have scale (d + 1)/epsilon_0,
 vectors 2 H^2 sqrt(d)/epsilon_0 and 2 H sqrt(d)/epsilon_0: `paper` and `sound`, as the claim is true. `tight`: noise in
 proportion to what can change at each step, centred targets where the features allow it, and the sum, or each half's, made
-exactly the promise.
+exactly the guarantee.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ VARIANCE_SHARE = 1.5
 """In `tight`, noise in the variance questions over that in the value questions: variances only weigh."""
 
 SHAVED = 1e-9
-"""The share by which other questions ask for less than is left, so that floats do not round the sum above the promise."""
+"""The share by which other questions ask for less than is left, so that floats do not round the sum above the guarantee."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class GramForm(Family, Rounded):
 
     @property
     def spec(self) -> Spec:
-        """One state and one action: what is told apart lies in the features."""
+        """One state and one action: what is distinguished lies in the features."""
         return Spec(1, 1, self.horizon)
 
     @property
@@ -144,7 +144,7 @@ class GramForm(Family, Rounded):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The assumptions under which a promise about answers to it holds."""
+        """The assumptions under which a guarantee about answers to it holds."""
         return ("one episode a person, of exactly the horizon's length; rewards in [0, 1]", self.features.assumption)
 
     def member(self, question: Member) -> GramForm:
@@ -196,7 +196,7 @@ class GramForm(Family, Rounded):
         return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
     def end_value(self, step: int) -> float:
-        """The sum of rewards from a step on of somebody whose episode has ended."""
+        """The sum of rewards from a step on of a user whose episode has ended."""
         return (self.end_reward or 0.0) * (self.horizon - step)
 
     @property
@@ -231,7 +231,7 @@ class GramQuestion:
     variances: ValueVariance | None = None
 
     def checked(self) -> GramQuestion:
-        """Refuse functions for which the noise was not made: whoever asks may be an adversary."""
+        """Refuse functions for which the noise was not made: the server may be an adversary."""
         top, sizes = self.form.horizon - 1 - self.step, (self.form.features.blocks, self.form.features.dimension)
         values = None if self.values is None else self.values.checked(*sizes)
         variances = None if self.variances is None else self.variances.checked(*sizes)
@@ -458,7 +458,7 @@ def _proportional(form: GramForm) -> GramNoise:
         ranges = zip(form.ranges(step, kind), weights, strict=True)
         sizes.append((more, tuple(more * spread * most * weight for most, weight in ranges)))
     if form.split:
-        # Each half keeps the whole promise, so neither need be noisier than that.
+        # Each half keeps the whole guarantee, so neither need be noisier than that.
         costs = {VARIANCE: 0.0, VALUE: 0.0}
         for (step, kind), size in zip(form.questions, sizes, strict=True):
             costs[kind] += cost(form, step, kind, *size)
@@ -471,7 +471,7 @@ def _proportional(form: GramForm) -> GramNoise:
 
 
 def _keeping(noise: GramNoise, promise: Guarantee, share: float = 1.0) -> GramNoise:
-    """The same noise times the least factor that keeps a share of the promise; mu falls as the factor grows."""
+    """The same noise times the least factor that keeps a share of the guarantee; mu falls as the factor grows."""
     wanted = promise.mu(share)
     factor = settled(noise.mu / wanted, lambda size: noise.scaled(size).mu <= wanted, math.inf)
     return noise.scaled(factor * (1 + 1e-12))

@@ -21,7 +21,7 @@ public groups of people:
 * `weight`: 1.
 * `residuals`: rounding moves each number by less than 1/N, and so the vector by less than sqrt(TESTS)/N: its length stays below 1,
   and two of them are less than 2 apart: l2 = 2, l1 = 2 sqrt(TESTS).
-* `groups`: people are in one of G public groups; of each group the sums of y and k (y^2 - 1/2), as of `gain`, and e for everybody
+* `groups`: people are in one of G public groups; of each group the sums of y and k (y^2 - 1/2), as of `gain`, and e for every user
   in it, e = 1/2, which tells how many they are. Two people of one group differ as for `gain`: l2^2 <= 4. People of two groups share
   no cell, and each adds y^2 + k^2 (y^2 - 1/2)^2 + e^2, which is convex in y^2, so largest at an end: 1 + k^2/4 + e^2 at y^2 = 1.
   Together 2 + k^2/2 + 2 e^2 = 3.86 < 4: **l2 = 2 still, so sizes of groups, which are private, are free**. In l1 people of two
@@ -73,7 +73,7 @@ SQUARES, SQUARE_UNIT = 33, 20
 """k = SQUARES/SQUARE_UNIT, a fraction, so that all sums are whole numbers of one grid."""
 
 EACH = 0.5
-"""e, what everybody in a group adds to the count of its people."""
+"""e, what every user in a group adds to the count of its people."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class JudgedQuestion(AboutEpisodes, Pooled):
         return deviation * np.array(scales.get(self.part, [1.0] * self.cells))
 
     def values(self, cells: NDArray[np.float64], people: int) -> NDArray[np.float64]:
-        """What sums say: of `gain` the sums of y and of y^2 over so many people; of `groups` those, and how many, of each; others
+        """What sums say: of `gain` the sums of y and of y^2 over this many people; of `groups` those, and how many, of each; others
         as they are."""
         if self.part == GROUPS:
             total, square, size = cells.reshape(self.groups, 3).T

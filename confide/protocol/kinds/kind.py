@@ -119,7 +119,7 @@ class Kind(Generic[Q, R]):
         return design.question  # type: ignore[return-value]
 
     def check(self, design: Design) -> None:
-        """Refuse a design that this kind is not priced for, whoever wrote it down."""
+        """Refuse a design that this kind is not priced for, whatever its source."""
 
     def counts(self, question: Q) -> CountQuestion:
         """The counts that are estimated from its answers; refused where these are none."""
@@ -128,7 +128,7 @@ class Kind(Generic[Q, R]):
         )
 
     def estimate(self, question: Q, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
-        """Unbiased cells from sums (rows, width) of the messages of so many people (rows,)."""
+        """Unbiased cells from sums (rows, width) of the messages of this many people (rows,)."""
         raise self._unread()
 
     def radii(self, question: Q, law: Law, failure: float, possible: Possible = None) -> Array:

@@ -3,7 +3,7 @@
 For each step h < H the answer is X X' and X Y, X = phi_V(s_h, a_h) and Y = V(s_{h+1}), where V = V_{h+1} is the public
 value function of the policy in use (the last step has nothing to tell, as V_{H+1} = 0). A per-step model has a
 regression for each step; in a stationary one theta is the same at all steps, and their sums are one. The *form* of the
-answer is fixed before anybody is asked; each question adds the value function of the moment. In Algorithm 1 of Liao, He
+answer is fixed before the first user is asked; each question adds the value function of the moment. In Algorithm 1 of Liao, He
 and Gu (2021) a device works V out from what the server sends; here the server sends V itself, which is the same
 function of the same public numbers, and smaller.
 
@@ -29,8 +29,8 @@ X', Y' in a step, p = ||X||, q = ||X'||, both at most B, |Y|, |Y'| <= v, and <X,
   terms grow with p, q, |Y|, |Y'|. If v^2 <= 2 w B^2 it is reached at t <= 1: 2 w B^4 + 2 B^2 v^2 + v^4/(2w). If not,
   t = 1 is best: w (p^2 - q^2)^2 + (p |Y| + q |Y'|)^2 = (B + p)^2 (w (B - p)^2 + v^2) at q = B, which grows with p as
   w B^2/2 < v^2: 4 B^2 v^2. (w = 1/2, B = v: 4 v^4. w = 1, B = v: 4.5 v^4.)
-* Where no coordinate is used by two pairs (one-hot), either the pairs differ and t = 0, so the diagonal can be told
-  apart: B^4 + (2w - 1) Q + 2 B^2 v^2, Q bounding sum_i X_i^4; or they agree and X = X': B^2 (range of Y)^2.
+* Where no coordinate is used by two pairs (one-hot), either the pairs differ and t = 0, so the diagonal is
+  distinguished: B^4 + (2w - 1) Q + 2 B^2 v^2, Q bounding sum_i X_i^4; or they agree and X = X': B^2 (range of Y)^2.
 
 A step that was not taken has X = 0, which is within all of these. Steps that have cells of their own add their squares;
 steps that share cells (a stationary model) add their distances.
@@ -137,7 +137,7 @@ class MixtureForm(Family, Rounded):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The assumptions under which a promise about answers to it holds."""
+        """The assumptions under which a guarantee about answers to it holds."""
         return ASSUMPTIONS
 
     @property
@@ -216,7 +216,7 @@ class MixtureForm(Family, Rounded):
     def scaled(self, values: Array) -> tuple[Array, Array, Array]:
         """Scaled value functions (H-1, S), shifts and factors (H-1,): V_{h+1} = shift + factor scaled.
 
-        A V without range becomes 0, and its factor 0: its expectation is known without asking anybody.
+        A V without range becomes 0, and its factor 0: its expectation is known without a query.
         """
         after = values[1:-1]
         low, high = after.min(axis=1), after.max(axis=1)
@@ -391,7 +391,7 @@ class MixtureRelease:
     noise: Noise = NO_NOISE
 
     def to_bytes(self) -> bytes:
-        """Versioned bytes: cells, whom they are about, and their error; the form and the promise are the design's."""
+        """Versioned bytes: cells, whom they are about, and their error; the form and the guarantee are the design's."""
         cells = self.form.pack(self.gram, self.vector).astype("<f8").tobytes()
         errors = [[float(number) for number in part] for part in (self.radius, self.noise)]
         return bytes(msgpack.packb([RELEASE_FORMAT, self.form.digest, self.users, self.failure, *errors, cells]))

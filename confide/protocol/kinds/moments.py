@@ -88,7 +88,7 @@ ROUNDING = 1e-9
 """By how much, relatively, norms that were clipped in floats may exceed their bound."""
 
 REWARD_WEIGHT, NEXT_WEIGHT, CLIPPED_AT = 1.5, 1.0, 0.5
-"""beta and eta, and at which part of what a typical person could send everybody is clipped: chosen on simulated worlds."""
+"""beta and eta, and at which part of what a typical person could send every user is clipped: chosen on simulated worlds."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class MomentsRelease:
     noise: Noise = NO_NOISE
 
     def to_bytes(self) -> bytes:
-        """Versioned bytes: cells, whom they are about, and their error; the question and the promise are the design's."""
+        """Versioned bytes: cells, whom they are about, and their error; the question and the guarantee are the design's."""
         cells = self.question.pack(self.gram, self.vector).astype("<f8").tobytes()
         errors = [[float(number) for number in part] for part in (self.radius, self.noise)]
         return bytes(msgpack.packb([RELEASE_FORMAT, self.question.digest, self.users, self.failure, *errors, cells]))
@@ -437,7 +437,7 @@ def design_gaussian(request: Request) -> Design:
     size = question.price(grid)
     size = replace(
         size.scaled(episodes), cells=size.cells * request.episodes
-    )  # group privacy: of so many episodes of one person
+    )  # group privacy: of this many episodes of one person
     sigma = sigma_for(promise, size.l2, 0.0 if promise.rho is not None else grid)
     return request.design(question, Act(Gaussian(sigma, grid), size))
 

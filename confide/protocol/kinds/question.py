@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DIGEST_BYTES = 16
 EPISODES = ("one episode a person, at most the horizon long", "rewards in [0, 1]")
-"""What every promise about counts stands on."""
+"""What every guarantee about counts stands on."""
 
 
 class Range(NamedTuple):
@@ -88,7 +88,7 @@ class Member(Protocol):
 
     @property
     def expected(self) -> NDArray[np.float64] | None:
-        """(L, S, A) the visits that whoever asks expects of one person, where that is known."""
+        """(L, S, A) the visits that the learner expects of one person, where that is known."""
         ...
 
     @property
@@ -102,7 +102,7 @@ class Question(Member, Protocol):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The assumptions under which a promise about answers to it holds."""
+        """The assumptions under which a guarantee about answers to it holds."""
         ...
 
     @property
@@ -216,7 +216,7 @@ class Family:
         return None
 
     def from_bytes_of_member(self, data: bytes) -> Member:
-        """Refused: there is one question, which nobody need carry."""
+        """Refused: there is one question, which need not be carried."""
         raise FormatError(
             "question-not-expected",
             f"There is one statistic about {self.kind}, so a round carries none. This one does.",
@@ -232,7 +232,7 @@ class AboutEpisodes(Family):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The assumptions under which a promise about answers to it holds."""
+        """The assumptions under which a guarantee about answers to it holds."""
         return EPISODES
 
 
@@ -300,7 +300,7 @@ def derived(family: Q, question: Member) -> Q:
 def asked_by(family: Question, data: bytes | None) -> Member:
     """The member of a family that a round of a service carries; None where a family has one member, which need not be carried.
 
-    One that the family does not hold is refused: whoever answers it would not be hidden as was promised.
+    One that the family does not hold is refused: a user who answers it would not have the guarantee.
     """
     return family.member(family) if data is None else family.from_bytes_of_member(data)
 

@@ -1,15 +1,15 @@
 """Returns of people's episodes: their mean and variance, asked once and almost for nothing.
 
 The return G of an episode is the sum of its rewards in [0, 1], over H steps (after an early end, the end's reward). A public
-range [low, high] holds it, [0, H] if nothing narrower is declared. Whatever an episode earned, its return is clipped to the range
+range [low, high] holds it, [0, H] if nothing narrower is declared. The return of an episode is clipped to the range
 and rounded, at random and without bias, to one of N + 1 points:
 
     g = (G - low)/(high - low) - 1/2,    a multiple of 1/N in [-1/2, 1/2],
 
 and the question asks for the sums over all episodes of (g, c g^2, e), with c = 2 (1 for Laplace noise) and e = 1/4, which tell the
-mean return, the mean square, and the number of episodes (which is public where everybody has one).
+mean return, the mean square, and the number of episodes (which is public where every user has one).
 
-**Sensitivity.** Replace one episode, g by g'. Both lie in [-1/2, 1/2] because they were clipped: what the episodes earned does
+**Sensitivity.** Replace one episode, g by g'. Both lie in [-1/2, 1/2] because they were clipped: what the episodes paid does
 not matter, nor whether the declared range is true. The third number stays. With d = |g - g'| and s = |g + g'|, d + s <= 1, the
 first two move by l2^2 = d^2 + c^2 d^2 s^2 <= f(d) = d^2 + c^2 d^2 (1 - d)^2, and
 f'(d) = 2d (1 + c^2 (1 - d)(1 - 2d)) >= 2d (1 - c^2/8) >= 0, because (1 - d)(2d - 1) <= 1/8 and c^2 <= 8. So f is largest at
@@ -47,10 +47,10 @@ KIND = "returns"
 FORMAT = "confide.returns-question/2"
 RELEASE_FORMAT = "confide.returns/1"
 EACH = 1 / 4
-"""e, what the count of one episode is worth."""
+"""e, the weight of the count of one episode."""
 
 LEVELS, FEWEST = 16, 1 << 14
-"""Points are multiples of 1/16 of a step's reward in the widest range, and there are so many at least."""
+"""Points are multiples of 1/16 of a step's reward in the widest range, and there are this many at least."""
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ the same (s, a) up to 1, but then visits do not differ, and rewards and squares 
   transitions, one of equal pairs 1 and at most 1, so different pairs are best everywhere: H/2 is added.
 * per step, (P,Rc) alone: different pairs give 1/2 + 2 [transition counted], equal pairs 1 + 2 [next states differ].
   Equal pairs followed by different next states gain 1/2, and force different pairs at the next step; a last step whose
-  transition is not told apart gains only if its states agree. So gains of 1/2 are taken at every other step:
+  transition is not distinguished gains only if its states agree. So gains of 1/2 are taken at every other step:
   ceil(H/2) times if the last transition is counted or dropped, floor(H/2) times if it goes to `end` (where equal pairs
   at the last step lose 2 and gain 1/2).
 * pooled, with visits, rewards or squares: H^2/2 is added, by different pairs throughout.
 * pooled, (P,Rc) alone: H^2/2 + 2T^2 by two episodes that each stay in a place of their own. One step can sometimes be
   spent better, by an equal pair, for 1/2 more: at H = 1 if the transition is counted, at H = 2 with `end`, always if
-  the last transition is dropped (so that its pair is told apart by its reward only).
+  the last transition is dropped (so that its pair is distinguished by its reward only).
 
 **Rewards centred at c instead of 1/2.** With w = max(c, 1-c), a step with different (s, a) gives up to 2 w^2 and one with the same
 (s, a) still up to 1, since c cancels; in l1 that is 2w and 1, so 2w. With visits, rewards or squares beside it, 2 w^2 a step is

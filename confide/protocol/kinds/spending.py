@@ -26,7 +26,7 @@ class Spending(NamedTuple):
 
 @compiled
 def unspent(pairs: int, horizon: int) -> Spending:
-    """Room for what an episode of so many steps spends."""
+    """Room for what an episode of this many steps spends."""
     return Spending(np.zeros(2, dtype=np.int64), np.zeros(pairs, dtype=np.int64), np.zeros(horizon, dtype=np.int64))
 
 
@@ -41,7 +41,7 @@ def begin_spending(spending: Spending) -> None:
 
 @merged
 def spend(spending: Spending, pair: int, steps_left: int, budget: int) -> bool:
-    """Whether the visit of a pair is counted, before so many more steps; takes note of it."""
+    """Whether the visit of a pair is counted, before this many more steps; takes note of it."""
     before = spending.visits[pair]
     more = 2 * before + 1
     if before > 0:

@@ -70,7 +70,7 @@ class StepKind(EncodedKind[StepQuestion]):
         return StepQuestion(CountQuestion.from_bytes(data))
 
     def estimate(self, question: StepQuestion, mechanism: Randomizer, summed: Array, people: Integers) -> Array:
-        """Cells of the counts, over everybody."""
+        """Cells of the counts, over every user."""
         count_question, spec, everyone = question.counts, question.spec, float(people.sum())
         scale = np.full(1, float(spec.horizon)) if spec.layers == 1 else everyone / np.maximum(people, 1)
         categories = mechanism.estimate(summed, people[:, None], question.trials) * scale[:, None]  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 Both sums lie in [0, H] for one person, so that replacing her moves the pair by at most sqrt(2) H. Which function is asked
 about is known only when everything else was answered, so a family is priced: that of all functions of its features that
-are clipped to [0, H] (`mdp.critic`), whoever made them up.
+are clipped to [0, H] (`mdp.critic`), whatever their source.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Aggregate(Protocol):
         ...
 
     def close(self, question: Any = None) -> Any:
-        """The release about everybody so far, at a public boundary."""
+        """The release about all users so far, at a public boundary."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -75,7 +75,7 @@ class ReportAggregate:
         self.total.merge(accepted)
 
     def close(self, question: Question | None = None) -> Any:
-        """Unbiased statistics about everybody so far, and how far off they may be."""
+        """Unbiased statistics about all users so far, and how far off they may be."""
         return release_of(self.design, self.total.cells, self.total.people)
 
     def to_bytes(self) -> bytes:

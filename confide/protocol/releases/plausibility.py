@@ -123,7 +123,7 @@ def _amounts(design: Design, total: Sum, failure: float) -> str:
 
 
 def _furthest(mechanism: Randomizer, users: int, failure: float, trials: float, cells: int, span: float) -> float:
-    """How far noise moves the estimate of a sum over so many cells of so many people, but for a chance of `failure`.
+    """How far noise moves the estimate of a sum over this many cells of this many people, but for a chance of `failure`.
 
     Additive noise is clamped on devices, at its reach beyond the range (`span` wide). So it is bounded, Bernstein's inequality
     holds, and its mean is off by less than the reach times the chance to come there.

@@ -1,4 +1,4 @@
-"""Releases, which are all that a learner sees: estimated counts, their error radii, and the promise they were made under.
+"""Releases, which are all that a learner sees: estimated counts, their error radii, and the guarantee they were made under.
 
 From sums to releases, for whatever kind of question. Public post-processing, run by any server.
 """
@@ -42,7 +42,7 @@ def read_release(design: Design, data: bytes) -> Any:
 Array = NDArray[np.float64]
 
 CURATORS, PEOPLES, BATCHES = 0.0, 1.0, 2.0
-"""Whose noise it is: one curator's; everybody's own, and so independent from person to person; or that and as much as a batch
+"""Whose noise it is: one curator's; each user's own, and so independent from person to person; or that and as much as a batch
 needs, so that later people have less of it than earlier ones where batches widen.
 """
 
@@ -50,9 +50,9 @@ needs, so that later people have less of it than earlier ones where batches wide
 class Noise(NamedTuple):
     """The noise of a release, for learners that are Bayesian about it.
 
-    own: 1 if everybody's noise is their own, 2 if batches that widen need less and less of it, 0 if it is one curator's.
-    transitions, centred: variance of a cell of transitions, and of centred rewards. luck: by how much the luck of the people
-    who were heard exceeds that of all. visits: variance of a pair's visits.
+    own: 1 if each user's noise is their own, 2 if batches that widen need less and less of it, 0 if it is one curator's.
+    transitions, centred: variance of a cell of transitions, and of centred rewards. `luck`: by how much the sampling error of the
+    people who were heard exceeds that of all. visits: variance of a pair's visits.
     """
 
     own: float
@@ -73,8 +73,8 @@ class Counts(NamedTuple):
     """Estimated counts. visits, rewards, squares: (L, S, A); transitions: (L, S, A, S), or (L, S, A, 0) of a single step.
 
     With privacy they may be negative or fractional, and rows of transitions need not add up to visits.
-    people: (L, S, A), how many people were asked about each pair, whose first visits are counted; empty if everybody told
-    of all visits. A pair's noise is that of so many people.
+    people: (L, S, A), how many people were asked about each pair, whose first visits are counted; empty if every user reported
+    of all visits. A pair's noise is that of this many people.
     """
 
     visits: Array
@@ -125,7 +125,7 @@ class CountRelease:
     an asked pair, it is not, and what is counted tells of rows and mean rewards only. budget: within which repeated visits are
     counted, 0 if there is none. visited: the same visits by a question of their own, where they were asked for. episodes: up to how
     many of one person are one history; came: (episodes,) the law of how many they are, where it was asked for. lost: who
-    was lost to follow-up after each pair, whose last transition is not counted, where anybody may be."""
+    was lost to follow-up after each pair, whose last transition is not counted, where users may be."""
 
     question: CountQuestion
     users: int

@@ -1,7 +1,7 @@
 """Reports: one person's randomised answer, which leaves a device as bytes within limits.
 
 A report names the design it was made by and the question it answers, each by its fingerprint, so nothing about how it is
-to be read is told by whoever sends it. Its numbers must be such as an honest device could have sent: a bit is 0 or 1, an
+to be read is known to its sender. Its numbers must be such as an honest device could have sent: a bit is 0 or 1, an
 index names one category, and a cell stays within the question's range plus the reach of the noise, where a device clamps
 it. So one report moves no sum by more than an honest one could.
 

@@ -1,7 +1,7 @@
 """The shuffler: it stands between devices and a server, adds up bits, and gives out sums of full batches only.
 
-A report reaches it as bits, each tagged with its counter and with nothing else; bits with the same tag cannot be told
-apart, so a report says how many bits of each counter are one. The shuffler adds them to its sums at once. When a batch is
+A report reaches it as bits, each tagged with its counter and with nothing else; bits with the same tag cannot be
+distinguished, so a report says how many bits of each counter are one. The shuffler adds them to its sums at once. When a batch is
 full it gives out one sum for each counter and holds nothing after: neither sums nor the tickets or ids by which a report sent twice
 was recognised (a report is made for one batch, so an old one is refused without being remembered).
 
@@ -103,7 +103,7 @@ class Shuffler:
 
     It never sees an episode, only what devices have already randomised. A batch is given out once as many people are in it as
     the design counts on, or more; forgetting it overwrites its sum. Whether a batch is open, and who was counted in it, is known to
-    whoever calls: a service gives out tickets, `ShuffleAggregate` remembers ids.
+    the caller: a service gives out tickets, `ShuffleAggregate` remembers ids.
     """
 
     def __init__(self, design: Design) -> None:
@@ -247,7 +247,7 @@ class ShuffleAggregate:
         return read_sums(self.design, self.cover)
 
     def to_bytes(self) -> bytes:
-        """The sums that shufflers gave out. What they hold is nobody's to keep: open batches stay in memory."""
+        """The sums that shufflers gave out. What they hold is not kept: open batches stay in memory."""
         rows = [[sums.first, sums.last, sums.total.to_bytes()] for sums in self.cover]
         body: bytes = msgpack.packb([BOOK_FORMAT, rows])
         return body

@@ -50,12 +50,12 @@ class Sum:
         return int(self.people.sum())
 
     def add(self, report: Report) -> None:
-        """Count one report, in place; whoever calls has checked it."""
+        """Count one report, in place; the caller has checked it."""
         self.cells[report.row] += report.cells
         self.people[report.row] += 1
 
     def merge(self, other: Sum) -> None:
-        """Count everybody who is in the other sum, in place; whoever calls has checked it."""
+        """Count every user who is in the other sum, in place; the caller has checked it."""
         self.cells[...] += other.cells
         self.people[...] += other.people
 

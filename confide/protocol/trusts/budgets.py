@@ -12,7 +12,7 @@ from ..kinds.budgeted import BudgetedQuestion, default_budget
 from ..kinds.counts import CENTRED, COUNTED, HALVES, MIDDLE, TRANSITIONS, VISITS
 
 MOST_WALKED = 10**7
-"""Simulated people are walked one by one under a budget, so beyond so many of them it is left out by default."""
+"""Simulated people are walked one by one under a budget, so beyond this many of them it is left out by default."""
 
 SHORTEST = 4
 """Episodes of fewer steps hardly repeat anything, and their noise is hardly above that of a budget."""
@@ -21,12 +21,12 @@ ALL = "all"
 """All visits are counted."""
 
 VISITED_SHARE = 0.1
-"""Of the promise of a data set, spent on how often pairs were counted, where a budget lets only a part through: one number a pair,
-that would otherwise have the noise of as many as there are next states."""
+"""Of the guarantee of a data set, spent on how often pairs were counted, where a budget lets only a part through: one number a
+pair, that would otherwise have the noise of as many as there are next states."""
 
 WIDE = {True: 12.0, False: 60.0}
-"""From so many next states of the average pair on visits are asked for by themselves, by whether noise is Gaussian: with both,
-about a third is left of the variance of the sum of so many transitions."""
+"""From this many next states of the average pair on visits are asked for by themselves, by whether noise is Gaussian: with both,
+about a third is left of the variance of the sum of this many transitions."""
 
 Form = tuple[CountQuestion | BudgetedQuestion, tuple[str, ...]]
 
@@ -50,7 +50,7 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
 
 
 def unwalked(counted: Counted, visits: str | int, people: int) -> tuple[str, ...]:
-    """The sentence for a certificate if so many simulated people are too many for a budget that nobody asked for; else none."""
+    """The sentence for a certificate if this many simulated people are too many for a budget that was not requested; else none."""
     return _left_out(counted) if visits == AUTO and people > MOST_WALKED and counted.budget else ()
 
 
@@ -71,7 +71,7 @@ def counted_for(asked: CountQuestion | BanditQuestion, visits: str | int, gaussi
     `auto` takes a budget where it surely pays: where noise is Gaussian and there are at least as many states as steps. Then few
     visits are repeats, and noise is smaller by the root of H. Where people repeat themselves more, less is counted of them, but no
     less than noise shrinks by: the n-th visit of one pair fits into a budget of H if n^2 <= H. Where the state after the last step
-    is not told, visits are asked for beside transitions, and all are counted. A single step repeats nothing.
+    is not known, visits are asked for beside transitions, and all are counted. A single step repeats nothing.
     """
     counts, spec = asked.counts, asked.spec
     told = counts.last == COUNTED and VISITS not in counts.parts
@@ -109,13 +109,13 @@ def _whole_budget(visits: str | int) -> int:
 
 
 def visits_for(visits: str | int, able: bool) -> str | int:
-    """Which visits are counted, where `auto` stands for all unless whoever learns is able to read budgeted counts."""
+    """Which visits are counted, where `auto` stands for all unless the learner is able to read budgeted counts."""
     return ALL if visits == AUTO and not able else visits
 
 
 def visits_pay(counted: Counted, width: float, gaussian: bool) -> bool:
     """Whether visits are asked for by themselves beside transitions: under a budget, and where rewards are asked for and the
-    average pair leads to so many states, `width`, that their sum is noisy.
+    average pair leads to so large a number of states, `width`, that their sum is noisy.
 
     A pair's visits are the sum of its transitions. If these are off by e, a mean reward c + Rc/N is off by (c - r) e/N where 1/N,
     which weighs it, is off by -e/N^2: a product that does not average out, and that is all there is where rewards are rare.

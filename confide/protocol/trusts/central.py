@@ -1,8 +1,8 @@
-"""The central trust model, a curator with a whole data set: counts of everybody, released once.
+"""The central trust model, a curator with a whole data set: counts of all users, released once.
 
 Several questions may be answered from the same data. They are priced together before the first is answered: each takes a
-share of the promise, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of epsilon for Laplace noise. Noise is
-drawn on every cell that anybody could fill; cells that public knowledge rules out are zero and stay so.
+share of the guarantee, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of epsilon for Laplace noise. Noise
+is drawn on every cell that any user could fill; cells that public knowledge rules out are zero and stay so.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ GAUSSIAN, LAPLACE = "gaussian", "laplace"
 MECHANISMS = (AUTO, GAUSSIAN, LAPLACE)
 
 RETURNS_SHARE = 0.03
-"""Of the promise, spent on what people earned on average and how widely that spreads."""
+"""Of the guarantee, spent on the mean of people's returns and on its spread."""
 
 SLACKS = (0.0, 1e-15, 1e-14, 1e-12)
-"""What noise is raised by, as little as will do, where floats round the sum of all shares above the promise."""
+"""What noise is raised by, as little as will do, where floats round the sum of all shares above the guarantee."""
 
 
 def design_central(request: Request, slack: float = 1.0) -> Design:
@@ -46,7 +46,7 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
     validation.choice("mechanism", request.mechanism, MECHANISMS)
     pure = takes_laplace(request.mechanism, request.promise)
     question, promise = request.question, request.promise
-    if request.budget:  # never by itself: whoever reads a data set reads off it how people act and what they earn, too
+    if request.budget:  # never by itself: from a data set one reads how people act and what they earn, too
         if pure:
             raise InvalidInput(
                 "budget-needs-gaussian", "A budget lowers Gaussian noise. Give a delta or rho, or leave it out."

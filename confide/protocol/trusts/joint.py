@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
 GAUSSIAN = MECHANISMS[1:]
 # Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one. Where users come
-# again up to so many, as only the plain one has bands.
+# again up to this many, as only the plain one has bands.
 PLAIN_TOEPLITZ, PLAIN_BANDS = 1 << 17, 1 << 21
 
 ASSUMPTIONS = (
@@ -54,7 +54,7 @@ ASSUMPTIONS = (
 
 
 def design_joint(request: Request) -> Design:
-    """Counts under a continual counter: the named one, or the one that is best for the promise."""
+    """Counts under a continual counter: the named one, or the one that is best for the guarantee."""
     name = request.mechanism
     if name != AUTO:
         validation.choice("mechanism", name, (*MECHANISMS, *registry.counters()))
@@ -101,7 +101,7 @@ def first_batch(question: CountQuestion, promise: Guarantee, participation: Part
 
 
 def _counter(name: str, question: Question, request: Request, noise: float | None = None) -> Counter:
-    """The continual counter with the least noise for the promise, or with the noise a paper prints."""
+    """The continual counter with the least noise for the guarantee, or with the noise a paper prints."""
     promise, schedule, size = request.promise, request.schedule, question.price()
     unit, releases = 1 / question.resolution, schedule.releases
     finest = _finest(question, schedule.users)
@@ -152,12 +152,12 @@ class CountedTrust(Trust):
     continual = True
 
     def law(self, design: Design, people: People) -> Law:
-        """The noise of a release. One about nobody is before the first; one about more than are due is as noisy as the next."""
+        """The noise of a release. One about no users is before the first; one about more than are due is as noisy as the next."""
         after = np.searchsorted(design.schedule.ends, people) + 1
         return CounterNoise(design.counter, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
 
     def check(self, design: Design) -> None:
-        """Refuse a mechanism that is no counter where one is needed; without a promise Gram sums need none."""
+        """Refuse a mechanism that is no counter where one is needed; without a guarantee Gram sums need none."""
         if design.kind.own_noise:
             return
         check_noise(design, design.counter)
@@ -187,7 +187,7 @@ class JointTrust(CountedTrust):
         return {counts.KIND: design_joint, bandit.KIND: design_joint}
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
-        """Those of the question, that batches are public, that the curator tells nobody, and how often people take part."""
+        """Those of the question, that batches are public, that the curator reveals nothing, and how often people take part."""
         first, *rest = design.question.assumptions
         if design.participation == ONCE:
             return (f"{first}, in one batch", *rest, *ASSUMPTIONS)

@@ -1,4 +1,4 @@
-"""The local trust model, nobody but one's own device: every person sends one randomised report."""
+"""The local trust model, which trusts only the user's own device: every person sends one randomised report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEVICES_DRAW_AGAIN = "every device draws its own noise, anew for each episode, a
 
 
 class LocalTrust(Trust):
-    """Devices randomise, and a server adds up what anybody may see."""
+    """Devices randomise, and a server adds up what is public."""
 
     name = LOCAL
     attack = LOCAL
@@ -46,7 +46,7 @@ class LocalTrust(Trust):
         return {"counts": design_local}
 
     def law(self, design: Design, people: People) -> Law:
-        """Everybody's own noise."""
+        """Each user's own noise."""
         from ..laws import PeoplesNoise
 
         return PeoplesNoise(design.randomizer, people.astype(np.float64))

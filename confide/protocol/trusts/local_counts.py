@@ -60,7 +60,7 @@ def design_local(request: Request) -> Design:
         )
         return request.design(form, _act(mechanism, form, request), remarks=remarks)
     name = "laplace" if name == AUTO else name
-    # Categories are told in one form only; no paper prescribes another.
+    # Categories are reported in one form only; no paper prescribes another.
     question = tight_form(request.counted, name) if name in CATEGORIES else request.counted
     rule = rule_of(request, LOCAL, name)
     noise = printed_noise(rule, request, name)
@@ -74,7 +74,7 @@ def _act(mechanism: Randomizer, question: Question, request: Request) -> Act[Ran
 
 
 def one_report(name: str, request: Request) -> Guarantee:
-    """The guarantee that each report of a user is calibrated to: all of them together keep the promise."""
+    """The guarantee that each report of a user is calibrated to: all of them together keep the guarantee."""
     pure = name in (*CATEGORIES, RESPONSE, "laplace")
     return one_of(request.promise, request.participation.times, gaussian=name == "gaussian", pure=pure)
 
@@ -156,7 +156,7 @@ def calibrated(
     noise: float | None = None,
     calibration: str = SOUND,
 ) -> Randomizer:
-    """The mechanism with the least noise for the promise, or with a paper's noise (raised, in `sound`, if need be)."""
+    """The mechanism with the least noise for the guarantee, or with a paper's noise (raised, in `sound`, if need be)."""
     size = question.price()
     if name in CATEGORIES:
         return SampledStep(promise.pure_epsilon(), question.width, ENCODINGS[name.removeprefix(ASKED)])
@@ -172,7 +172,7 @@ def calibrated(
         if noise is None or calibration == SOUND:
             return Bounded.keeping(promise, size, unit)
         form = question.counts
-        if form.before_transitions is None:  # nobody changes a transition, and one radius is enough
+        if form.before_transitions is None:  # no transition changes, and one radius is enough
             return Bounded(noise, unit)
         first = form.cells - math.prod(form.shape(TRANSITIONS))
         return BoundedByPart(noise, transitions_widened(form.spec) * noise, first, unit)

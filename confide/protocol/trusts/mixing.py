@@ -35,7 +35,7 @@ class Mixing:
 
     batch: how many people a base batch has. honest: how many of them are assumed to follow the protocol, as a share of the
     batch, or as a number if above 1. local_epsilon: the noise of the devices, if it is to be this; else the least that
-    keeps the promise. reward_bits: m, by how many bits a reward is told. tree: shufflers for nodes of several batches
+    keeps the guarantee. reward_bits: m, by how many bits a reward is reported. tree: shufflers for nodes of several batches
     besides. burn_in: for how many people the paper's protocol acts at random first. widening: whether later batches are of 2,
     4, 8 ... base batches, as in a doubling schedule; each person is still in one.
     """
@@ -72,11 +72,11 @@ class Mixing:
             )
 
     def schedule(self, users: int) -> Schedule:
-        """The schedule whose groups are the batches of so many people."""
+        """The schedule whose groups are the batches of this many people."""
         return (Schedule.doubling if self.widening else Schedule.sized)(users, self.batch)
 
     def levels(self, users: int) -> int:
-        """How many sizes of batches there are among so many people."""
+        """How many sizes of batches there are among this many people."""
         base = users // self.batch
         if self.tree:
             return base.bit_length()
@@ -87,7 +87,7 @@ class Mixing:
 
     def batches_of(self, group: int, users: int) -> list[ShuffledBatch]:
         """The batches to which a person of a group of the schedule reports: one, or one on several levels of a tree; none if it
-        is the first of a size and never fills, since nobody would learn its sum.
+        is the first of a size and never fills, since its sum would reach no server.
         """
         if self.tree:
             levels = (level for level in range(self.levels(users)) if group & (1 << level) == 0)
@@ -122,7 +122,7 @@ class Mixing:
         return max(done, _begins(level)) if done < _begins(level + 1) else NEVER
 
     def covered(self, level: int, base: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many of so many base batches are told of by sums of a level, once all that are full have been given out."""
+        """How many of this number of base batches are covered by sums of a level, once all that are full have been given out."""
         if self.tree:
             return base & (1 << level)
         if not self.widening:
@@ -136,7 +136,7 @@ class Mixing:
         return self.honest if self.honest <= 1 else self.honest / self.batch
 
     def honest_in(self, people: int) -> int:
-        """How many of so many people are assumed to be honest."""
+        """How many of this number of people are assumed to be honest."""
         return int(self.share * people + 1e-9)
 
 
@@ -146,7 +146,7 @@ def _begins(level: int) -> int:
 
 
 def people_in_sum(honest: int, spec: Spec, sampled: bool, missing: float) -> int:
-    """How many of so many honest people are in one sum: all of them, or those who drew the same step.
+    """How many of this number of honest people are in one sum: all of them, or those who drew the same step.
 
     Steps are drawn uniformly, so the latter are 1 + Binomial(honest - 1, 1/H), and fewer than this with probability at
     most `missing`.

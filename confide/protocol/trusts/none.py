@@ -1,4 +1,4 @@
-"""No privacy: everybody trusts whoever learns, and counts are exact. What private learners are compared with."""
+"""No privacy: every user trusts the server, and counts are exact. What private learners are compared with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoTrust(CountedTrust):
         return {counts.KIND: design_open}
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
-        """None: nothing is promised."""
+        """None: nothing is guaranteed."""
         return ()
 
 

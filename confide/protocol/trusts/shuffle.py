@@ -11,7 +11,7 @@ each person needs. So the first batches are small, to learn soon, and later ones
 (`Schedule.doubling`), each with flips of its own size. The argument above holds batch by batch; a person is charged the
 worst batch that there is.
 
-**Users who come again.** Somebody in m batches is charged m times: given the sums before each of them, hers are bits of one changed
+**Users who come again.** A user in m batches is charged m times: given the sums before each of them, hers are bits of one changed
 person among fixed others again, so the losses of her batches compose: they are those of m times as many bits. Which ones these are
 must not depend on her episodes.
 
@@ -28,7 +28,7 @@ at single reports sees them all but bare. So the certificate says that there is 
 `sound`: the bits of M_sh, in disjoint batches. `tight`: whichever of these adds least noise: M_sh; M_sh without visit bits,
 which are rows of transitions; one sampled step; shares of noise. `paper`: M_sh, with the whole history shuffled anew before every
 episode, of which only the local guarantee is true: two consecutive releases differ by exactly one report, and their difference
-shows it; so whatever one release promises, two do not. To a learner the permutation makes no difference: it adds up the reports.
+shows it; so whatever one release guarantees, two do not. To a learner the permutation makes no difference: it adds up the reports.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ MOMENTS = "moments"
 BITS, STEP, SHARES = "shuffled-bits", "shuffled-step", "skellam"
 MECHANISMS = (BITS, STEP, SHARES)
 MOST_CELLS = 60_000
-"""Reports of counts with shares of noise have one byte a cell or more: beyond so many cells, bits are sent."""
-# Which part of delta is set aside for crowds that turn out too small.
+"""Reports of counts with shares of noise have one byte a cell or more: beyond this many cells, bits are sent."""
+# Which part of delta is set aside for batches that turn out too small.
 SET_ASIDE = 1e-3
-# The part of delta by which m batches of so many bits and one of m times as many may differ as they are computed.
+# The part of delta by which m batches of this many bits and one of m times as many may differ as they are computed.
 ROUNDED = 1e-5
 # How many standard deviations of their noise the visits of the average pair are in a first batch; chosen on tuning worlds.
 SHOWN = 5.0
@@ -156,9 +156,9 @@ def design_shuffle(request: Request) -> Design:
 def first_batch(spec: Spec, promise: Guarantee, users: int) -> int:
     """How many people the first batches have where batches widen: enough that they show the average pair.
 
-    Its visits are then about `SHOWN` standard deviations of their noise, in the Gaussian limit; fewer people if so many
+    Its visits are then about `SHOWN` standard deviations of their noise, in the Gaussian limit; fewer people if some
     never come. A service issues tickets beyond a batch (`BEYOND`), as some holders are absent: sizes are rounded such that
-    everybody who takes a ticket is in a full batch.
+    every user who takes a ticket is in a full batch.
     """
     question = BitQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
     flips = spec.states * (spec.horizon if spec.layers == 1 else 1)  # in the visits of a pair, a person
@@ -200,7 +200,7 @@ def _of_shares() -> tuple[str, ...]:
 
 def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[SharedQuestion]:
     """What is sent with shares of noise: budgeted counts, or those of a single step; nothing where that is not possible, or where
-    nobody said that devices can, since they then have no guarantee of their own.
+    devices were not declared to be able to, since they then have no guarantee of their own.
     """
     spec, single_kind = question.spec, request.question.kind == bandit.KIND
     chosen = request.mechanism in _of_shares() or single_kind
@@ -250,7 +250,7 @@ def share_noise(question: MomentsQuestion, request: Request, grid: float) -> Des
 def _with_shares(
     question: SharedQuestion | MomentsQuestion, request: Request, mixing: Mixing, grid: float | None = None
 ) -> Design:
-    """The design in which devices add shares of the least noise that keeps the promise: Skellam, or what was registered.
+    """The design in which devices add shares of the least noise that keeps the guarantee: Skellam, or what was registered.
 
     grid: of cells that are rounded; None for that of counts.
     """
@@ -267,7 +267,7 @@ def _with_shares(
 
 
 def _with_noise(question: ShuffledQuestion, request: Request, mixing: Mixing) -> Design:
-    """The design for one form of report: with the noise that was requested, else with the least that keeps the promise."""
+    """The design for one form of report: with the noise that was requested, else with the least that keeps the guarantee."""
     promise, size = request.promise, question.price()
     changed = round(size.l1)
     missing = _set_aside(question, promise)
@@ -295,7 +295,7 @@ def _crowds(question: Question, mixing: Mixing, users: int, missing: float) -> t
 
 
 def _check(design: Design) -> None:
-    """Refuse a design whose crowds are larger than its batches."""
+    """Refuse a design whose batches are larger than its batches."""
     mechanism, mixing = design.shares, _mixing(design)
     expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
     shared = design.question.kind in (budgeted.KIND, bandit.KIND, MOMENTS)
@@ -316,8 +316,8 @@ def _categories(question: Question) -> int:
 
 
 def _people_in_sum(question: Question, honest: int, missing: float) -> int:
-    """How many of so many honest people are in one sum. Of asked pairs each has a sum of its own, and a law may ask one person
-    alone about a pair: then nobody else is in it.
+    """How many of this number of honest people are in one sum. Of asked pairs each has a sum of its own, and a law may ask one
+    person alone about a pair: then no other user is in it.
     """
     if question.kind == asked.KIND:
         return 1
@@ -336,7 +336,7 @@ def smallest_batch(question: ShuffledQuestion, promise: Guarantee, local: float,
 
 
 def _set_aside(question: ShuffledQuestion, promise: Guarantee) -> float:
-    """The part of delta that pays for crowds that are too small: how many people draw the same step is chance."""
+    """The part of delta that pays for batches that are too small: how many people draw the same step is chance."""
     return SET_ASIDE * promise.delta if _categories(question) and question.spec.layers > 1 else 0.0
 
 
@@ -349,7 +349,7 @@ def _epsilon(promise: Guarantee) -> float:
 
 
 def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> Design:
-    """M_sh with the paper's noise: that of the local epsilon, else that for which Proposition 5 claims the promise."""
+    """M_sh with the paper's noise: that of the local epsilon, else that for which Proposition 5 claims the guarantee."""
     counts, promise, m = (
         question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED),
         request.promise,
@@ -420,7 +420,7 @@ class ShuffleTrust(Trust):
         return {counts.KIND: design_shuffle}
 
     def law(self, design: Design, people: People) -> Law:
-        """The noise of the full batches among so many people; in a tree, of the nodes of the binary digits of their number."""
+        """The noise of the full batches among this many people; in a tree, of the nodes of the binary digits of their number."""
         mixing = _mixing(design)
         full = people.astype(np.int64) // mixing.batch
         if len(design.devices) == 1:
@@ -434,7 +434,7 @@ class ShuffleTrust(Trust):
         return design.shares.on_device()
 
     def assumptions(self, design: Design) -> tuple[str, ...]:
-        """The assumptions of the sums' promise; that of the devices rests on the last three alone."""
+        """The assumptions of the sums' guarantee; that of the devices rests on the last three alone."""
         mixing = _mixing(design)
         batch, honest = mixing.batch, mixing.honest_in(mixing.batch)
         half = honest // 2
@@ -461,11 +461,11 @@ class ShuffleTrust(Trust):
         return (alone,) if alone.private else ()
 
     def check(self, design: Design) -> None:
-        """Refuse a design whose crowds are larger than its batches."""
+        """Refuse a design whose batches are larger than its batches."""
         _check(design)
 
     def local_guarantee(self, design: Design) -> Guarantee:
-        """The guarantee that each device keeps by itself, whoever the shuffler works with."""
+        """The guarantee that each device keeps by itself, even against a dishonest shuffler."""
         return local_guarantee(design)
 
     def open_aggregate(self, design: Design) -> Aggregate:

@@ -60,7 +60,7 @@ class Trust:
         raise NotImplementedError
 
     def law(self, design: Design, people: People) -> Law:
-        """The noise of a release about so many people."""
+        """The noise of a release about this many people."""
         raise NotImplementedError
 
     def devices(self, design: Design) -> tuple[Randomizer, ...]:
@@ -84,7 +84,7 @@ class Trust:
         return replace(design.act, times=1)
 
     def check(self, design: Design) -> None:
-        """Refuse a design whose parts do not belong together, whoever wrote it down."""
+        """Refuse a design whose parts do not belong together, whatever its source."""
 
     def local_guarantee(self, design: Design) -> Guarantee:
         """The guarantee that one person's reports keep by themselves."""
