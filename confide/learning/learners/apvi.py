@@ -5,7 +5,7 @@
    is one more action.
 3. Where that action was best, keep to current practice.
 
-Gamma is in `planning.pessimism`. V is a lower bound on what the policy is worth, as far as Gamma covers the errors.
+Gamma is in `planning.pessimism`. V is a lower bound on the value of the policy, as far as Gamma covers the errors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..planning.thinning import TAU, thinned
 from .learner import Context, State
 
 HINTED = 1.0
-"""By how many standard deviations a pair must stand out to be taken where no gain would be sure anyway."""
+"""By how many standard deviations a pair must exceed its noise to be taken where no gain would be sure anyway."""
 
 LIKELY = 0.8
 """A gain may become sure if its foreseen interval of this confidence lies above zero."""
@@ -79,7 +79,7 @@ def plan_of(learned: object) -> OfflinePlan | None:
 
 
 class Judge(NamedTuple):
-    """What a policy is judged by: the other part of a release, and what people earned."""
+    """What a policy is judged by: the other part of a release, and people's returns."""
 
     release: CountRelease
     practice: Practice
@@ -185,10 +185,11 @@ class Apvi:
         initial: Array | None = None,
         returns: ReturnsRelease | None = None,
     ) -> OfflinePlan:
-        """Learn from one part of the release, and judge by the other. returns: what people earned, if it was asked.
+        """Learn from one part of the release, and judge by the other. returns: people's returns, if they were queried.
 
-        Where no gain is likely to be sure of what stands out as tried, by the part that chooses, less is asked of a pair: `HINTED`.
-        Where the judging part speaks against the policy, by more than `AGAINST` deviations, current practice is kept throughout.
+        Where no gain is likely to be sure of what exceeds the noise as tried, by the part that chooses, less is asked of a pair:
+        `HINTED`. Where the judging part speaks against the policy, by more than `AGAINST` deviations, current practice is kept
+        throughout.
         """
         knowledge = self.known(release.question.spec)
         model = logged_model(release, knowledge, initial, self.told_apart)
@@ -246,7 +247,7 @@ def apvi(
     """Adaptive pessimistic value iteration from logged episodes: APVI, DP-APVI.
 
     `public` are the tables of `Knowledge.declared`, if no knowledge is given: `spec`, `rewards`, `support`, `allowed`.
-    `paper` and `sound` take Bernstein pessimism and no fallback unless told otherwise.
+    `paper` and `sound` take Bernstein pessimism and no fallback by default.
     """
     if public:
         unknown = sorted(public.keys() - inspect.signature(Knowledge.declared).parameters.keys())

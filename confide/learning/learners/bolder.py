@@ -1,6 +1,6 @@
 """A family of bolder policies: less pessimism, and pairs that were seen often enough, with current practice in place of the others.
 
-Which of them is any good is not told by the release that made them: who was counted for them cannot judge them. Others do.
+Which of them is any good cannot be judged by the release that made them: who was counted for them cannot judge them. Others do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STRENGTHS = (1.0, 0.5, 0.0)
 """Pessimism in standard deviations: lower confidence bounds (LCB); by default it is 2."""
 
 SEEN = (5.0, 20.0, 100.0)
-"""Greedy among pairs of at least so many visits, and current practice (as SPIBB, Laroche et al. 2019, with its bootstrapped pairs
+"""Greedy among pairs of at least this many visits, and current practice (as SPIBB, Laroche et al. 2019, with its bootstrapped pairs
 left to practice)."""
 
 EXCEEDS = 2.0

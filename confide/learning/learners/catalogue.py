@@ -36,7 +36,7 @@ L = TypeVar("L")
 class LearnerListing:
     """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it.
 
-    logged: whether it learns from people who were logged beforehand, all at once, and not online; None if nobody said.
+    logged: whether it learns from people who were logged beforehand, all at once, and not online; None if not declared.
     """
 
     name: str

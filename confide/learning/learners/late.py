@@ -1,7 +1,7 @@
 """People who come late: they followed an earlier policy, and are weighed by the visits that were expected of them then.
 
-Only learners that weigh people (`planning.weighing`) need to know. Weights are public and fixed before anybody they weigh comes, so
-they bias nothing; the right ones only waste less.
+Only learners that weigh people (`planning.weighing`) need to know. Weights are public and fixed before the users they weigh come,
+so they bias nothing; the right ones only waste less.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def expected_visits(state: State) -> Array | None:
 
 
 def learn_late(learner: CountLearner, state: State, release: CountRelease, expected: Array) -> State:
-    """The state after people who followed an earlier policy, of whom so many visits were expected, are in the release.
+    """The state after people who followed an earlier policy, of whom this many visits were expected, are in the release.
 
-    What they told is weighed and remembered; whoever comes next follows the state's policy as before.
+    What they reported is weighed and remembered; the next user follows the state's policy as before.
     """
     now = expected_visits(state)
     if now is None:

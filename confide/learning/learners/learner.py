@@ -63,7 +63,7 @@ class State:
     """The state of a learner: what it has decided, and what it needs to go on.
 
     policy: (H, S, A); values: (H+1, S), its optimistic (or sampled) value function, in the learner's own objective.
-    mixture: (M, H, S, A), if several policies are in use, of which everybody follows one, drawn at random.
+    mixture: (M, H, S, A), if several policies are in use, of which every user follows one, drawn at random.
     """
 
     context: Context
@@ -109,7 +109,7 @@ R = TypeVar("R", contravariant=True)
 class Learner(Protocol[C, S, Q, R]):
     """Three verbs: `begin` before the first user, `ask` for a public statistic, `learn` from its release.
 
-    Generic in what it is told beforehand, its states, its questions and the releases that answer them.
+    Generic in what it knows beforehand, its states, its questions and the releases that answer them.
     """
 
     @property
@@ -122,11 +122,11 @@ class Learner(Protocol[C, S, Q, R]):
         ...
 
     def ask(self, state: S) -> Q:
-        """The question that everybody is to answer."""
+        """The question that every user is to answer."""
         ...
 
     def learn(self, state: S, release: R) -> S:
-        """The state after a release, which covers everybody so far."""
+        """The state after a release, which covers all users so far."""
         ...
 
 
@@ -165,10 +165,11 @@ class TabularLearner:
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies the
     memory and the state of the generator before it plans. models: how often it plans after a release whose noise is a
     curator's, people's own, or that of batches that widen, for plans that draw something each time. scaled: whether there is a
-    bonus that `bonus_scale` scales. scouts: whether it sends scouts where there is no noise, for whom a schedule should leave
-    room. expected: reads the visits (L, S, A) that are expected of the next people off the memory, for questions that ask about
-    some pairs more than about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans:
-    the plan for releases with a given noise that cover so many people, of a problem, where there is more than one.
+    bonus that `bonus_scale` scales. `exploration users`: whether it sends exploration users where there is no noise, for whom a
+    schedule should leave room. expected: reads the visits (L, S, A) that are expected of the next people off the memory, for
+    questions that ask about some pairs more than about others. draws: False if the plan draws nothing, so that the generator need
+    not be copied. plans: the plan for releases with a given noise that cover this many people, of a problem, where there is more
+    than one.
     """
 
     name: str
@@ -184,11 +185,11 @@ class TabularLearner:
     plans: Callable[[Noise, float, Spec], Plan] | None = None
 
     def plan_for(self, noise: Noise, spec: Spec, users: float = math.inf) -> Plan:
-        """The compiled plan for releases that carry this noise and cover so many people; a loop's plan serves from nobody on."""
+        """The compiled plan for releases that carry this noise and cover this many people; a loop's plan serves from 0 users on."""
         return self.plan if self.plans is None else self.plans(Noise(*map(float, noise)), users, spec)
 
     def models_for(self, noise: Noise, cells: int = 1) -> int:
-        """How often it plans after a release with this noise, about so many cells of transitions."""
+        """How often it plans after a release with this noise, about this many cells of transitions."""
         models = self.models[int(noise.own)] if max(noise.centred, noise.transitions) > 0 else 1
         return min(models, max(1, MOST_DRAWN // cells))
 

@@ -4,7 +4,7 @@ After a release it estimates rewards and next features by `planning.moments` (sq
 a share of a standard
 deviation around their means, and plans with each over a public cloud of states; every person follows one of the plans, drawn
 at random.
-Before the first release everybody acts by weights that are drawn from the prior.
+Before the first release every user acts by weights that are drawn from the prior.
 
 **Batches of their own noise.** Where batches widen and each has about as much noise as any other (shuffle), their sums are not
 added alike: what a batch of n people adds to a release counts w = n c/(n c + s^2), s^2 being the variance of the noise that came
@@ -49,7 +49,7 @@ class Gathered(NamedTuple):
 
     @classmethod
     def nothing(cls, question: MomentsQuestion) -> Gathered:
-        """Before anybody came."""
+        """Before the first user."""
         return cls(np.zeros(question.cells), 0.0, np.zeros(question.cells), 0.0)
 
     def having(self, question: MomentsQuestion, release: MomentsRelease, people: int) -> Gathered:
@@ -63,7 +63,7 @@ class Gathered(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FeatureState:
-    """The plans in use: weights (M, H, blocks, d), of which everybody follows one."""
+    """The plans in use: weights (M, H, blocks, d), of which every user follows one."""
 
     context: FeatureContext
     weights: Array

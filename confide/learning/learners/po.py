@@ -8,7 +8,7 @@ pi^1 is uniform. After every release, before user k:
 3. evaluate pi^k: Q_h^k = c + P V_{h+1} - b clipped to [0, H-h+1], V_h = sum_a pi_h^k(a|s) Q_h^k(s, a);
 4. user k follows pi^k.
 
-With a release after every user m is 1 and this is the paper's algorithm. In a batch of m users everybody follows the
+With a release after every user m is 1 and this is the paper's algorithm. In a batch of m users every user follows the
 same policy, so the paper's m steps become one of m times the rate. eta = sqrt(2 ln A / (H^2 K)). With rewards the signs
 of b and eta are the other way round.
 
@@ -47,7 +47,7 @@ from .tight import tight_constants
 
 @inlined
 def state_rates(sense: float, people: float, q: Array, policy: Array, sums: Array, steps: Array) -> None:
-    """Write steps (H, S A), what m people are worth under a rate for each state that needs neither K nor H.
+    """Write steps (H, S A), the weight of m people under a rate for each state that needs neither K nor H.
 
     G(h, s) += m^2 Var_{a~policy} q_h(s, a), kept in sums (H, S); a step is m sqrt(ln A / G) (q - E_policy q). So the rate is as
     large as what was seen of the state allows, and steps of a state that people never differ in are none.

@@ -1,7 +1,7 @@
 """Optimistic Q-learning: Algorithm 1 of Jin, Allen-Zhu, Bubeck and Jordan (2018), "Is Q-learning Provably Efficient?" (UCB-H). A
 baseline without privacy: it learns from what happened since the last release, which noise would drown.
 
-Q_h(s, a) begins at H. At the t-th visit of (s, a) at step h, which earned r and led to s', in the order of the steps,
+Q_h(s, a) begins at H. At the t-th visit of (s, a) at step h, which paid r and led to s', in the order of the steps,
 
     Q_h(s, a) <- (1 - alpha_t) Q_h(s, a) + alpha_t (r + V_{h+1}(s') + b_t),   V_h(s) = min(H, max_a Q_h(s, a)),
 

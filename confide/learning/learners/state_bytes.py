@@ -1,7 +1,7 @@
-"""The bytes of a learner's state: what a server needs to go on after a restart, and nothing about anybody.
+"""The bytes of a learner's state: what a server needs to go on after a restart, and nothing about any user.
 
 Learners of tables share one form; `linear` has the weights in use, how many people they rest on, and where its generator is;
-`ucrl-vtr` what was learned so far, the form of its questions being told beside.
+`ucrl-vtr` what was learned so far, the form of its questions being written beside.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _remembered(packed: Packed, blank: NDArray[np.generic]) -> NDArray[np.generi
 
 
 def _mixture(packed: Packed, shape: tuple[int, ...]) -> Array:
-    """(M, H, S, A) several policies, of which everybody follows one."""
+    """(M, H, S, A) several policies, of which every user follows one."""
     count = int(packed[1][0])
     if not 1 < count <= MOST_POLICIES:
         raise ValueError(f"it follows {count} policies, not 2 to {MOST_POLICIES}")

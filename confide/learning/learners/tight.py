@@ -1,20 +1,20 @@
 """Our own plan, for counts that are mostly noise, and for exact ones. UCB-VI and LDP-OBI both offer it, so under `tight`
 they are one learner. Nothing in it is to be tuned: how noisy counts are, a release says itself.
 
-**Everybody's noise is their own** (local privacy, shufflers). Greedy in values that are drawn from what the noise leaves
+**Every user's noise is their own** (local privacy, shufflers). Greedy in values that are drawn from what the noise leaves
 possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/3) standard deviations after k of K people. K is
-what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it. Where batches
+what the context says. If more come the spread goes on shrinking; if fewer, more was explored than needed. Where batches
 of shufflers widen there are few releases, with little noise: two draws a batch, c_k = 0.4 (K/k)^(1/10).
 **A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
 (`planning.sampling`), eight draws a batch. An unknown pair may lead anywhere (a row is drawn with alpha = 1) or to few states
 (alpha = 1/S). Only the second way finds, in a state that is good to be in, an action that is better still; but it sends people
 about for longer. So a model is drawn that way with probability max(1/8, min(1, sqrt(30 q/k))) after k people, q of whom would
 show the average pair: as many as visit it sigma times.
-**A single step** (contextual bandits), whoever adds the noise. Greedy in mean rewards that are drawn from what counts of context,
-action and reward leave possible (`planning.arms`), with c_k = 0.6 (K/k)^(1/5) sqrt(1 - k/K): after the last person nobody is left
+**A single step** (contextual bandits), under every noise model. Greedy in mean rewards that are drawn from what counts of context,
+action and reward leave possible (`planning.arms`), with c_k = 0.6 (K/k)^(1/5) sqrt(1 - k/K): after the last person no user is left
 for whom trying would pay, and the policy that stays is the best as far as is known. If more come, K doubles.
-**No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
-Before anybody came people act at random.
+**No noise.** Optimism by one standard error, and exploration users (`planning.standard_errors`).
+Before the first user people act at random.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from .optimism import constants
 
 
 class TightMemory(NamedTuple):
-    """Room to plan in, weighted counts, what is remembered of scouts, (3,), how many plans were drawn from the last release, (1,),
-    and what is known of the arms of a single step.
+    """Room to plan in, weighted counts, what is remembered of exploration users, (3,), how many plans were drawn from the last
+    release, (1,), and what is known of the arms of a single step.
     """
 
     work: Workspace
@@ -61,7 +61,7 @@ class TightMemory(NamedTuple):
 
 
 def memory(context: Context) -> TightMemory:
-    """The memory before anybody came."""
+    """The memory before the first user."""
     return TightMemory(
         workspace(context.spec, dispersed=True),
         no_weighted_counts(context.spec),
@@ -77,7 +77,7 @@ def tight_constants(context: Context, sense: float = MAXIMISE) -> Array:
 
 
 def expected(memory: TightMemory) -> Array:
-    """(L, S, A) the visits expected of somebody who follows the policy at hand: where it is worth asking."""
+    """(L, S, A) the visits expected of a user who follows the policy at hand: where a query gains most."""
     return memory.weighted.expected
 
 
@@ -85,7 +85,7 @@ def expected(memory: TightMemory) -> Array:
 def act_at_random(
     estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """Before anybody came: every action is as likely, and everything may be worth most."""
+    """Before the first user: every action is as likely, and every value may be the highest."""
     horizon, states, actions = policy.shape
     work = memory.work
     for h in range(horizon):
@@ -103,7 +103,7 @@ def act_at_random(
 def plan_own_noise(
     estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """The plan where everybody's noise is their own; own constant: K."""
+    """The plan where every user's noise is their own; own constant: K."""
     _, _, noise, users = estimates
     work, weighted, _, drawn, _ = memory
     horizon, states, _ = policy.shape
@@ -189,7 +189,7 @@ def plan_arms(
 
 
 def plan_for(noise: Noise, users: float, spec: Spec) -> Plan:
-    """The plan for releases that carry this noise and cover so many people: no other is compiled."""
+    """The plan for releases that carry this noise and cover this many people: no other is compiled."""
     if users == 0.0:
         return act_at_random
     if spec.horizon == 1 and noise.centred > 0.0:

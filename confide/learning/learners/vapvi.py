@@ -10,8 +10,8 @@ Gamma of `printed` is C sqrt(d) |phi|_{Lambda^-1} + D/K (Qiao and Wang 2023, Alg
 c d H sqrt(log(2 d H K / failure)) |phi|_{Lambda^-1} (Jin, Yang and Wang 2021). D and what is added to matrices are as
 printed under `paper`; D then exceeds H K for all but astronomical K (2 H^3 sqrt(d) for VAPVI), so that under `sound` it is 0
 and matrices are raised by less: both are kinder to the published algorithm. lambda is 1 for features as they were given,
-before they were divided by their bound. Gamma of `adaptive`, ours, is so many
-standard deviations of phi'w_h, luck and noise of every answer included.
+before they were divided by their bound. Gamma of `adaptive`, ours, is this many
+standard deviations of phi'w_h, sampling error and noise of every answer included.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Vapvi:
         return regression.printed_remainder(release, kappa, self.failure)
 
     def _covariance(self, fitted: Regression) -> Array:
-        """The covariance of the estimate: by luck and noise, or as the papers have it, by luck alone."""
+        """The covariance of the estimate: by sampling and noise, or as the papers have it, by sampling alone."""
         return fitted.covariance() if self.pessimism == ADAPTIVE else fitted.inverse
 
     def _multiplier(self, form: GramForm, people: int) -> float:

@@ -2,7 +2,7 @@
 
 Jia, Yang, Szepesvari and Wang 2020, "Model-Based Reinforcement Learning with Value-Targeted Regression"; Liao, He and
 Gu 2021, "Locally Differentially Private Reinforcement Learning for Linear Mixture Markov Decision Processes".
-Before person k, with sums over everybody before her (their noise included),
+Before person k, with sums over every user before her (their noise included),
 
     Sigma_h = ridge I + sum X X' + 2 Gamma I,    theta_h = Sigma_h^-1 sum X Y,      Gamma: the error radius of sum X X'
     Q_h(s,a) = min{H-h+1, r_h(s,a) + <theta_h, phi_V(s,a)> + beta_h ||Sigma_h^(-1/2) phi_V(s,a)||},   V = V_{h+1},
@@ -105,7 +105,7 @@ class UcrlVtr:
         return MixtureQuestion(state.context.form, state.values)
 
     def learn(self, state: MixtureState, release: MixtureRelease) -> MixtureState:
-        """Regress on everybody so far and plan optimistically."""
+        """Regress on all users so far and plan optimistically."""
         cells = state.context.form.pack(release.gram, release.vector)
         return self._planned(state.context, cells, release.radius.gram, release.radius.vector, release.users)
 

@@ -3,11 +3,11 @@
     sum X X' = N(s,a) V V',    sum X Y = V sum_t N(s,a,t) V(t).
 
 So people are asked for N(s,a,t) alone (rewards are known), which takes far less noise than S (S + 3)/2 sums for each pair, and
-serves every later V too. With T the variance of the noise in one count, L the factor on the luck of those who were heard, and a
-pair's N visits, people weighed as in `planning.weighing` where the noise is their own:
+serves every later V too. With T the variance of the noise in one count, L the factor on the sampling error of those who were heard,
+and a pair's N visits, people weighed as in `planning.weighing` where the noise is their own:
 
 1. rows P are what is left of counts when min(2 sqrt(T), n^/5) is taken off each, n^ = max(1, N, sqrt(S T)), clipped and divided by
-   their sum; what is known of a pair is worth n = sqrt(max(0, N^2 - S T)) visits, 0 if N <= 0;
+   their sum; what is known of a pair equals n = sqrt(max(0, N^2 - S T)) visits, 0 if N <= 0;
 2. last step first, with V = V_{h+1}: as long as nothing is known the next value has mean m = mean_t V and variance t^2 = Var_t V;
    an observed one has the error e^2 = T sum_t (V_t - P V)^2/n^2 + L (n Var_P V + L t^2)/((n + L) n); with w = t^2/(t^2 + e^2),
 

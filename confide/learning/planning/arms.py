@@ -10,8 +10,9 @@ paid. After every release, for the people who came since the one before, m of th
    own their sums get the weight u = x/(C + x/4), with x = m p d and C the variance of the noise in their centred rewards, so that
    those who never were there add nothing; a curator's noise does not grow with people, and all have the weight 1.
 3. **Visits** are expected to be d times the sum of u m p. What was counted of them moves that as far as its noise allows.
-4. A mean reward is 1/2 + R/N with the error e^2 = (var R + (R/N)^2 var N + L r (1-r) sum u^2 x)/N^2, L being by how much the luck
-   of those who were heard exceeds everybody's. With a prior of mean 1/2 and variance t^2 = 1/12 it becomes Gaussian of mean
+4. A mean reward is 1/2 + R/N with the error e^2 = (var R + (R/N)^2 var N + L r (1-r) sum u^2 x)/N^2, L being by how much the
+  sampling error
+   of those who were heard exceeds every user's. With a prior of mean 1/2 and variance t^2 = 1/12 it becomes Gaussian of mean
    w r + (1-w)/2 and variance w e^2, w = t^2/(t^2 + e^2).
 5. Each arm draws from that, its spread times c, and the best is taken.
 """
@@ -32,7 +33,7 @@ REWARD, COUNTED, SENT, REWARD_NOISE, COUNT_NOISE, HEARD, LAST_REWARD, LAST_COUNT
 first two, sum u^2 x, the sums of the last release, and the share of the next people who are sent to each arm."""
 
 DOUBT = 1 / 12
-"""t^2: what is thought of an arm that nobody took, a reward anywhere between 0 and 1."""
+"""t^2: what is thought of an untried arm, a reward anywhere between 0 and 1."""
 
 
 class ArmsMemory(NamedTuple):
@@ -46,7 +47,7 @@ class ArmsMemory(NamedTuple):
 
 
 def no_arms(spec: Spec) -> ArmsMemory:
-    """The memory before anybody came; empty where episodes have more than one step."""
+    """The memory before the first user; empty where episodes have more than one step."""
     sizes = (spec.states, spec.actions) if spec.horizon == 1 else (0, 0)
     memory = ArmsMemory(np.zeros((9, *sizes)), np.full((2, sizes[0]), 1.0 / max(1, sizes[0])), np.zeros(3))
     memory.pairs[SHARE] = 1.0 / max(1, sizes[1])
@@ -132,8 +133,8 @@ def mean_reward(memory: ArmsMemory, luck: float, s: int, a: int) -> tuple[float,
 def draw_arms(
     memory: ArmsMemory, luck: float, sense: float, how: tuple[float, float], rng: np.random.Generator, policy: Array
 ) -> None:
-    """Write into policy (1, S, A), in every context, the arm whose drawn mean is best. how: the factor c on luck, and the share of
-    the next people who follow this policy."""
+    """Write into policy (1, S, A), in every context, the arm whose drawn mean is best. how: the factor c on sampling error, and the
+    share of the next people who follow this policy."""
     _, states, actions = policy.shape
     spread, share = how
     for s in range(states):

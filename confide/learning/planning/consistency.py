@@ -1,7 +1,7 @@
 """Making noisy counts consistent: post-processing that costs no privacy and takes noise away.
 
 A row of transitions sums to the visits of its pair. What flows into a state at one step flows out of it at the next,
-and everybody is somewhere at the first. Impossible transitions have count zero: every sum below runs over the possible
+and every user is somewhere at the first. Impossible transitions have count zero: every sum below runs over the possible
 ones, `support` (S, A, S).
 """
 

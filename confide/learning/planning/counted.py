@@ -11,7 +11,7 @@ what the model has wrong about how many people come to a state cancels.
 
 Of histories the share depends on how many episodes people have, too: walkers have as many as the law says that was asked for. What
 that law has wrong would make all shares too large, or all too small. So they are multiplied by the one number with which all
-visits that were counted are as many as the model has of so many people.
+visits that were counted are as many as the model has of this many people.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ def _rewards(model: LoggedModel, size: float, drawn: Array | None) -> Array:
 
 
 def _visits(model: LoggedModel, practice: Array, followed: int, people: float) -> tuple[Array, Array]:
-    """(L, S, A): how often pairs are visited by so many people, and how often it is counted what followed; both as far as a budget
-    lets them through.
+    """(L, S, A): how often pairs are visited by this many people, and how often it is counted what followed; both as far as a
+    budget lets them through.
     """
     horizon, layers = model.knowledge.spec.horizon, len(practice)
     here, visits, moves = model.initial, np.zeros(model.behaviour.shape[:2]), np.zeros(model.behaviour.shape[:2])
@@ -151,7 +151,7 @@ def _visits(model: LoggedModel, practice: Array, followed: int, people: float) -
 
 
 def best_value(model: LoggedModel) -> float:
-    """What the best policy is worth in a world: current practice, or any allowed action, at every step."""
+    """The value of the best policy in a world: current practice, or any allowed action, at every step."""
     values = np.zeros(model.knowledge.spec.states)
     for h in range(model.knowledge.spec.horizon - 1, -1, -1):
         layer = h if len(model.rows) > 1 else 0

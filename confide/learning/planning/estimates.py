@@ -10,7 +10,7 @@ from ...privacy.quantiles import normal_quantile
 
 SPENT = 0.4
 """Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
-normal or not exactly known: luck, its size, products of errors."""
+normal or not exactly known: sampling error, its size, products of errors."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """Estimate of a gain: its variances by luck and by noise, and by how much it may be off in any case.
+    """Estimate of a gain: its variances by sampling and by noise, and by how much it may be off in any case.
 
     guess: the same if the model is right about what the release cannot carry, instead of the middle of what is possible.
     """
@@ -66,7 +66,7 @@ def quantile(confidence: float) -> float:
 def enough_people(more: Difference, people: float, confidence: float = 0.95) -> float | None:
     """From how many people on the difference would be surely above zero, if it is what it is estimated to be; None if never.
 
-    With n instead of N people luck has N/n and noise (N/n)^2 times its variance; what is unknown is taken to stay so.
+    With n instead of N people sampling error has N/n and noise (N/n)^2 times its variance; what is unknown is taken to stay so.
     """
     room = more.value - more.unknown
     if room <= 0:

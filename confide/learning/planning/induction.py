@@ -31,7 +31,7 @@ class Workspace(NamedTuple):
 
     pairs: (7, L, N), or (5, L, N) for a bonus that does not look at the value function. VISITS and ROWS are what
     rewards and transitions were divided by, REWARD is the mean reward (or cost), and the bonus at step h = 1..H is
-    WIDTH + SLOPE (H-h+1) + sqrt(SPREAD Var_P(V_{h+1}) + NOISE sum_s' (V_{h+1}(s') - P V_{h+1})^2): SPREAD for the luck
+    WIDTH + SLOPE (H-h+1) + sqrt(SPREAD Var_P(V_{h+1}) + NOISE sum_s' (V_{h+1}(s') - P V_{h+1})^2): SPREAD for the sampling error
     of those who moved on, NOISE for an independent error in each transition count. Pessimism is a bonus below zero:
     where SPREAD is negative, the root of its size is taken off.
     transitions: (L, S, N), probabilities of the next state, which comes first.

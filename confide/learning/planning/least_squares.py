@@ -4,7 +4,7 @@ Noise can take a Gram matrix L = sum X X' out of the positive definite ones. If 
 two remedies keep every eigenvalue of Sigma at rho = ridge + G or above:
 
 * `shift`: Sigma = L + noise + (ridge + 2 G) I (Shariff and Sheffet, 2018; Liao, He and Gu, 2021);
-* `floor`: Sigma = L + noise + ridge I with every eigenvalue below rho raised to it, so that what stands out of the
+* `floor`: Sigma = L + noise + ridge I with every eigenvalue below rho raised to it, so that what exceeds the
   noise is not shrunk.
 
 Everything is solved by Cholesky factors; no inverse is formed.

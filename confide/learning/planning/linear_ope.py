@@ -12,7 +12,7 @@ length at most 1. The value of current practice is the mean return, which is rel
 The estimate is V_1 itself. A chosen action looks better than it is: errors at chosen actions have the same sign at every
 step, so deviations of steps are added, not their squares, and what Gamma takes off V_1 makes up for it. All of this holds
 as far as values are linear in the features. Another policy's value would need another target of the regressions, which
-nobody asked about. How often intervals hold is measured on simulated logs by the tests.
+no question covered. How often intervals hold is measured on simulated logs by the tests.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _around(
 
 
 def _mean(total: float, sums: ValuesRelease, horizon: int) -> tuple[float, float]:
-    """A mean over people of a number in [0, H], and its deviation by luck, at most sqrt(m (H - m)/n)."""
+    """A mean over people of a number in [0, H], and its deviation by sampling, at most sqrt(m (H - m)/n)."""
     mean = min(max(total / sums.users, 0.0), float(horizon))
     return mean, math.sqrt(mean * (horizon - mean) / sums.users)
 

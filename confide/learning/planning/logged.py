@@ -25,10 +25,10 @@ REWARD_SPREAD = 1 / 12
 """Prior variance of a mean reward around that of its state: that of a number drawn uniformly from [0, 1]."""
 
 CLEAR = 1.0
-"""A state is known as far as its visits exceed so many standard deviations of their noise."""
+"""A state is known as far as its visits exceed this many standard deviations of their noise."""
 
 ROUNDS = 3
-"""How often the share of histories that is counted is told by the model that the share before gives."""
+"""How often the share of histories that is counted follows from the model that the share before gives."""
 
 MOST_LOST = 0.8
 """Of those at a state and action, no larger share is taken to be lost."""
@@ -105,7 +105,7 @@ def logged_model(
 ) -> LoggedModel:
     """Everything a planner needs, from one release. `initial` (S,) is used where the knowledge has none. walkers: see `counted`.
 
-    A pair is covered if its visits exceed so many standard deviations of their noise that of all that do only the share
+    A pair is covered if its visits exceed this many standard deviations of their noise that of all that do only the share
     `UNTRIED` are mistaken. told_apart: by how many it must exceed them to be tried, hence taken; by default as many.
 
     Rows are made consistent (`consistency`), then shrunk to that of their state, and states to that of all
@@ -295,9 +295,9 @@ def _standing(counts: Array, deviation: Array) -> Array:
 
 
 def _level(standing: Array) -> float:
-    """The number of standard deviations by which a pair must stand out, by the rule of Benjamini and Hochberg (1995).
+    """The number of standard deviations by which a pair must exceed its noise, by the rule of Benjamini and Hochberg (1995).
 
-    If k of m pairs stand out by z, about m Phi(-z) of them were never tried: z is the least with m Phi(-z) <= k UNTRIED.
+    If k of m pairs exceed their noise by z, about m Phi(-z) of them were never tried: z is the least with m Phi(-z) <= k UNTRIED.
     """
     from scipy.special import ndtr, ndtri
 

@@ -1,6 +1,6 @@
-"""Off-policy evaluation from a release: what a policy is worth, and how much more than current practice.
+"""Off-policy evaluation from a release: the value of a policy, and how much more than current practice.
 
-Current practice is worth what people earned, which was asked for. For any function V, and with d the expected visits,
+The value of current practice is people's mean return, which was queried. For any function V, and with d the expected visits,
 
     gain = sum_h E_{d^pi}[r + P V_{h+1} - V_h] - sum_h E_{d^b}[r + P V_{h+1} - V_h],
 
@@ -9,13 +9,13 @@ first weighs counts by how much more often the policy comes by than people did. 
 from the part of the release that chose the policy; the counts come from the part that judges it, whose errors are
 independent (`parting`). So given the first, the estimate is a fixed linear function of the counts, with
 
-    variance = sigma^2 sum (coefficients)^2 + sum (count) (coefficient)^2                noise, and luck.
+    variance = sigma^2 sum (coefficients)^2 + sum (count) (coefficient)^2                noise, and sampling error.
 
 Its bias is a product: (error of the weights) x (error of V). Where policy and people visit alike the coefficients are
 zero: what is kept unchanged adds no doubt. What the release cannot carry is not estimated but bounded (`_Lean`): pairs that
-do not stand out as tried bring anything that is possible (`mdp.reach`), and those who leave current practice are followed only
-into states that stand out. And the second sum is held against what people earned (`_misfit`). `estimates.SPENT` leaves room for
-the rest; how often intervals hold is measured by `./run coverage`.
+do not exceed the noise as tried bring anything that is possible (`mdp.reach`), and those who leave current practice are followed
+only into states that exceed the noise. And the second sum is held against people's returns (`_misfit`). `estimates.SPENT` leaves
+room for the rest; how often intervals hold is measured by `./run coverage`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .rows import crossed
 from .thinning import Cells, noised_cells, possible
 
 SPREADS = 2.0
-"""Where the release does not tell what follows, it is taken to differ by at most so many deviations of people's returns."""
+"""Where the release does not tell what follows, it is taken to differ by at most this many deviations of people's returns."""
 
 MISFIT = 2.0
 """By how many deviations the model must be wrong about current practice for that to be held against it."""
@@ -47,9 +47,9 @@ MISFIT = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The evidence that policies are judged by: the model that chose, the counts that judge, and what people earned.
+    """The evidence that policies are judged by: the model that chose, the counts that judge, and people's returns.
 
-    louder: by what the luck in the judging counts has more variance than in the log (`parting`).
+    louder: by what the sampling error in the judging counts has more variance than in the log (`parting`).
     """
 
     model: LoggedModel
@@ -73,7 +73,7 @@ class Evidence:
         if policy is None:
             return estimate(practice.mean, practice.deviation, 0.0, confidence, bounds)
         more = self._difference(policy)
-        # Who was logged is luck for both sums; noise is drawn for each.
+        # Who was logged is sampling error in both sums; noise is drawn for each.
         deviation = math.hypot(math.sqrt(practice.luck) + math.sqrt(more.luck), math.sqrt(practice.noise + more.noise))
         whole = estimate(practice.mean + more.value, deviation, more.unknown, confidence, bounds)
         return whole.around(practice.mean + more.guess)
@@ -82,7 +82,7 @@ class Evidence:
         return policy if isinstance(policy, Difference) else difference(self, policy)
 
     def compare(self, policy: Policy | Array | Difference, confidence: float = 0.95) -> Estimate:
-        """How much more a policy is worth than current practice.
+        """The gain of a policy over current practice.
 
         Where it is current practice throughout, that is nothing; the interval then has the width of current practice's.
         """
@@ -102,9 +102,10 @@ def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
 def replica(
     release: CountRelease, model: LoggedModel, rng: np.random.Generator, noise_ratio: float = 1.0, louder: float = 1.0
 ) -> CountRelease:
-    """A simulated release, as if the model were the truth: as many people, fresh luck, fresh noise.
+    """A simulated release, as if the model were the truth: as many people, fresh sampling, fresh noise.
 
-    noise_ratio: the noise's deviation over that of the release; 0 is no privacy. louder: times luck and noise (`parting`).
+    noise_ratio: the noise's deviation over that of the release; 0 is no privacy. louder: times sampling error and noise
+    (`parting`).
     """
     knowledge, shape = model.knowledge, model.visits.shape
     ways, cells, where = knowledge.ways, noised_cells(release, knowledge), possible(release, knowledge)
@@ -169,7 +170,7 @@ def _summed(evidence: Evidence, lean: _Lean) -> Difference:
 
 
 def misfit(evidence: Evidence, policy: Policy | Array) -> float | None:
-    """By how much the model is wrong about what people earned, 0 if that may be chance; None where that cannot be seen."""
+    """By how much the model is wrong about people's returns, 0 if that may be chance; None where that cannot be seen."""
     model = evidence.model
     if len(model.rows) > 1 or model.knowledge.spec.horizon == 1 or evidence.judging.lost is not None:
         return None
@@ -177,9 +178,9 @@ def misfit(evidence: Evidence, policy: Policy | Array) -> float | None:
 
 
 def fully_followed(evidence: Evidence) -> Evidence:
-    """The evidence with what current practice would earn if nobody were lost to follow-up.
+    """The evidence with what current practice would bring if no user were lost to follow-up.
 
-    Nobody's return tells that. It is V_1 + sum_h E_{d^b}[r + P V_{h+1} - V_h], the second sum of the module for the V of current
+    No user's return shows that. It is V_1 + sum_h E_{d^b}[r + P V_{h+1} - V_h], the second sum of the module for the V of current
     practice, where every transition that is known stands for those that are not.
     """
     model, practice = evidence.model, evidence.practice
@@ -193,10 +194,10 @@ def fully_followed(evidence: Evidence) -> Evidence:
 
 
 def _misfit(evidence: Evidence, lean: _Lean) -> float:
-    """By how much the second sum of the module is wrong, as held against what people earned; 0 if that may be chance.
+    """By how much the second sum of the module is wrong, as held against people's returns; 0 if that may be chance.
 
     Counts pooled over steps are parted among the steps as the model says. If current practice changes from step to step
-    that is wrong, and it shows: sum_h E_{d^b}[r + P V_{h+1} - V_h] must be what people earned minus V_1 where they start.
+    that is wrong, and it shows: sum_h E_{d^b}[r + P V_{h+1} - V_h] must be people's return minus V_1 where they start.
     """
     model, practice = evidence.model, evidence.practice
     if len(model.rows) > 1 or model.knowledge.spec.horizon == 1 or evidence.judging.lost is not None:

@@ -12,7 +12,7 @@ next states,
 
 where Hoeffding has H^2 for the variance. At radius 0 it is APVI (Yin and Wang 2021), whose C1 = 2 and C3 = 14/3.
 `adaptive`: ours. Gamma is `scale` posterior standard deviations of the estimate of P V, and of the reward if that is
-unknown. Pairs that cannot be told from pairs nobody tried are not taken.
+unknown. Pairs that cannot be distinguished from untried pairs are not taken.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS = (ADAPTIVE, BERNSTEIN, HOEFFDING)
 
 @dataclass(frozen=True)
 class Constants:
-    """C1 of the variance, C2 of the privacy noise, C3 of the remainder, C of pairs nobody is known to have tried."""
+    """C1 of the variance, C2 of the privacy noise, C3 of the remainder, C of pairs not known to have been tried."""
 
     variance: float = math.sqrt(2)
     privacy: float = 16.0

@@ -16,7 +16,7 @@ from .thinning import noised_cells, possible
 
 @dataclass(frozen=True)
 class Practice:
-    """People's mean return, and its variances: by luck, and by noise.
+    """People's mean return, and its variances: by sampling, and by noise.
 
     spread: standard deviation of what one episode earns. episodes: how many, of at most `most` a person. times: of histories, how
     many each has on average; alike: how many a visit's person has on average, all of whose episodes may be alike.
@@ -32,7 +32,7 @@ class Practice:
     alike: float = 1.0
 
     def of_histories(self, law: Array) -> Practice:
-        """The same where returns are the means of people's histories, which have so many episodes by that law (m,).
+        """The same where returns are the means of people's histories, which have this many episodes by that law (m,).
 
         A mean of k returns that have nothing to do with each other spreads less than one of them, by the root of k; one of returns
         that are all alike spreads as much. So an episode's spread is at most that of the mean times the root.
@@ -58,8 +58,8 @@ class Practice:
 def practice_of(returns: ReturnsRelease) -> Practice:
     """Current practice from a release of returns, which lie in a range of some width.
 
-    The spread of returns is taken one deviation of its own error above its estimate; it is at most (m - low)(high - m), and luck
-    of fewer than one person in n cannot be seen. Episodes of one person may all be alike.
+    The spread of returns is taken one deviation of its own error above its estimate; it is at most (m - low)(high - m), and
+    sampling error of fewer than one person in n cannot be seen. Episodes of one person may all be alike.
     """
     people, width = max(returns.users, 1), returns.high - returns.low
     episodes = float(people) if returns.most == 1 else max(returns.episodes, float(people))
@@ -102,7 +102,7 @@ def practice_followed(model: LoggedModel) -> Practice:
 def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
     """Current practice from counts, where returns were not asked for: sums of rewards over all cells, noise and all.
 
-    A visit is worth its known reward, or the middle that was taken off, minus what it would have paid after the end.
+    The value of a visit is its known reward, or the middle that was taken off, minus what it would have paid after the end.
     """
     release.require_complete("The return of current practice")
     people, horizon = max(release.users, 1), float(knowledge.spec.horizon)

@@ -1,10 +1,10 @@
 """The value of a policy by inverse propensity weighting, from sums of weighed rewards: for one step.
 
 The sum W(s, a) of a release holds f/p of the reward of every row in (s, a), p the row's logged propensity, f a public floor. So
-sum_(s,a) pi(a|s) W(s, a) / (n f) has the mean of the rewards that pi would have earned, if propensities are those by which actions
+sum_(s,a) pi(a|s) W(s, a) / (n f) has the mean of the rewards of pi, if propensities are those by which actions
 were chosen; it does not matter what else they depended on, and nothing is assumed of states. Three things are certain:
 
-* One person's part X = pi(a|s) Y / f has Y in [0, 1] (rounding included), so E X^2 <= E[pi Y] / f^2 = v / f, v the worth.
+* One person's part X = pi(a|s) Y / f has Y in [0, 1] (rounding included), so E X^2 <= E[pi Y] / f^2 = v / f, v the value.
 * The noise in W is known, and adds sigma^2 sum pi^2 / (n f)^2.
 * So |v' - v| <= z sqrt(v / (n f) + noise) but for the stated failures, as far as sums are normal. Solved for v this is the
   interval; it is wide where the floor is low, and does not close up where nothing was seen.

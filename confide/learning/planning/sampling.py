@@ -5,16 +5,16 @@ visits, D the standard deviation of their noise (sigma sqrt(S) where they are th
 
 1. the row p is what is left of the pair's transition counts when min(2 sigma, n/5) is taken off each, clipped and divided by
    its sum; the mean reward r is the pair's rewards over n, clipped to [0, 1];
-2. n noisy visits are worth as many exact ones as have the same error: w_p = n^2/(n + sigma^2) for a row, and
+2. n noisy visits equal as many exact ones as have the same error: w_p = n^2/(n + sigma^2) for a row, and
    w_r = n^2/(n + sigma_r^2 + D^2 (r - 1/2)^2) for a reward, both 0 where N < 1;
 3. P ~ Dirichlet(alpha + w_p p), r ~ Beta(1 + w_r r, 1 + w_r (1 - r)); alpha is 1 unless it is said otherwise.
 
-Where everybody's noise is their own sigma^2 is that of the people whose noise is in a pair's weighed counts, and the luck of
-those who were heard is L times everybody's: n^2/(L n + sigma^2).
+Where each user's noise is their own sigma^2 is that of the people whose noise is in a pair's weighed counts, and the sampling error
+of those who were heard is L times every user's: n^2/(L n + sigma^2).
 
 The draws of a posterior, of Dirichlet transitions and normal rewards of unknown mean and precision, are here too.
 
-Whoever plans greedily in such a draw needs no bonus: what is not known is tried because it may be good in some draws.
+A learner that plans greedily in such a draw needs no bonus: what is not known is tried because it may be good in some draws.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEAST = 1e-3
 def draw_dirichlet(work: Workspace, layer: int, pair: int, rng: np.random.Generator) -> None:
     """Replace the Dirichlet parameters of one pair in work.transitions, clamped to `LEAST`, by a draw of its law.
 
-    Independent gammas divided by their sum; uniform in the rare event that all of them are too small to be told from 0.
+    Independent gammas divided by their sum; uniform in the rare event that all of them are too small to be distinguished from 0.
     """
     states = work.transitions.shape[1]
     total = 0.0

@@ -27,7 +27,7 @@ SMALLEST, LARGEST, USUAL = 1e-3, 1.0, 0.1
 """Bounds on kappa, and what it is taken for where no row is seen well enough to tell."""
 
 CLEAR = 3.0
-"""Rows take part in estimating kappa if they are known better than so many times the variance of a single visit."""
+"""Rows take part in estimating kappa if their variance is less than this multiple of that of a single visit."""
 
 ROUNDS = 10
 
@@ -46,7 +46,7 @@ class Shrunken(NamedTuple):
 
 
 def shrink(counts: Array, ways: PossibleCells, noise: Array, parents: Array, along: Array | None = None) -> Shrunken:
-    """Children (R, C, T), of which the possible cells are told, mixed with their parents (R, T). noise: (R, C), the variance of
+    """Children (R, C, T), of which the possible cells are known, mixed with their parents (R, T). noise: (R, C), the variance of
     noise in one cell of a child.
 
     `along` (T,) is a value function: rows are then compared by what they make of it alone. That is where they must be

@@ -1,11 +1,11 @@
-"""Optimism by one standard error, for exact counts, and scouts who look where most people no longer go.
+"""Optimism by one standard error, for exact counts, and exploration users who look where most people no longer go.
 
 With n visits of a pair, mean reward r and v = max(r(1-r), 1/(n+2)), the bonus at step h is
 
     b_h = sqrt(v/n) + sqrt(Var_P(V_{h+1})/n) + (H-h+2)/(4n),
 
 H where n = 0. Ties are broken at random. There is no logarithm in it, so a pair that was unlucky would wait for ever: of k
-people about 36 ln(1 + k/82) are scouts, who follow a model drawn from its posterior instead (`planning.sampling`, with
+people about 36 ln(1 + k/82) are exploration users, who follow a model drawn from its posterior instead (`planning.sampling`, with
 Dirichlet(1/S) rows). They cost little, since most drawn models have the same best policy.
 """
 
@@ -24,18 +24,18 @@ from .value_sampling import SHARE, one_persons
 from .weighing import WeightedCounts
 
 RATE, START = 36.0, 82.0
-"""So many scouts for each factor e of people, once there are more than START: fewer than two while people grow by 1.05."""
+"""Exploration users for each factor e of people, once there are more than START: fewer than two while people grow by 1.05."""
 
 TIE = 1e-9
 """What random numbers that break ties are multiplied by."""
 
 SCOUTED, LAST, SCOUTING = range(3)
-"""What is remembered of scouts: how many there were, after how many people the last plan was made, and whether for scouts."""
+"""What is remembered of exploration users: how many came, after how many people the last plan was made, whether for them."""
 
 
 @inlined
 def sends_scouts(users: float, seen: Array) -> bool:
-    """Whether the next people are scouts; seen: (3,), see above."""
+    """Whether the next people are exploration users; seen: (3,), see above."""
     seen[SCOUTED] += seen[SCOUTING] * (users - seen[LAST])
     seen[LAST] = users
     seen[SCOUTING] = 1.0 if seen[SCOUTED] < RATE * math.log(1.0 + users / START) else 0.0

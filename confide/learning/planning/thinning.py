@@ -61,7 +61,7 @@ def possible(release: CountRelease, knowledge: Knowledge) -> Mask:
 
 
 def thinned(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple[CountRelease, CountRelease]:
-    """The release that chooses, and the one that judges. model: what the whole release says, for the size of luck."""
+    """The release that chooses, and the one that judges. model: what the whole release says, for the size of sampling error."""
     knowledge = model.knowledge
     counts = release.counts
     told = counts.transitions if counts.transitions.size else np.stack([counts.visits, counts.rewards])
@@ -73,7 +73,7 @@ def thinned(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tupl
     luck, moved = np.zeros(where.shape), np.zeros(where.shape)
     luck[where] = np.sqrt(expected) * rng.standard_normal(expected.shape)
     moved[where] = luck[where] + noise * rng.standard_normal(expected.shape)
-    # Who visits a pair is paid there, so the luck of visits is in all sums; the last step's may be in visits only.
+    # Who visits a pair is paid there, so the sampling error of visits is in all sums; the last step's may be in visits only.
     rest = np.maximum(model.visits - model.moves, 0.0)
     lucky = ways.summed(luck) + np.sqrt(rest) * rng.standard_normal(shape)
     visited = ways.summed(moved)
@@ -86,7 +86,7 @@ def thinned(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tupl
     chooses, judges = _shifted(release, ways, cells, tau, added), _shifted(release, ways, cells, -1 / tau, added)
     if release.visited is None:
         return chooses, judges
-    # Visits that were asked for by themselves have noise of their own; what they share with the judging part is luck.
+    # Visits that were asked for by themselves have noise of their own; what they share with the judging part is sampling error.
     asked = release.visited._replace(counts=release.visited.counts + tau * np.where(pairs, lucky, 0.0))
     return replace(chooses, visited=asked), replace(judges, visited=None)
 
@@ -100,7 +100,7 @@ class AddedLuck(NamedTuple):
 
 
 def _shifted(release: CountRelease, ways: PossibleCells, cells: Cells, times: float, added: AddedLuck) -> CountRelease:
-    """The release with so many times the added luck in its cells."""
+    """The release with this many times the added sampling error in its cells."""
     counts, (moved, visited, paid) = release.counts, added
     visits = counts.visits + times * visited
     rewards = counts.rewards if cells.paid is None else cells.paid + times * paid + cells.middle * visits

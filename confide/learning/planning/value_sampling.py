@@ -1,11 +1,11 @@
 """Action values drawn from what very noisy counts leave possible: a Gaussian posterior on each backed-up value.
 
-Everybody's noise is their own here, so people are weighed by the visits expected of them (`planning.weighing`). For a pair
+Every user's noise is their own here, so people are weighed by the visits expected of them (`planning.weighing`). For a pair
 with N weighed visits, let T and C be the variances of the noise in one of its transition counts and in its centred reward,
-both known, L the factor by which the luck of those who were heard exceeds everybody's, and D^2 = S T.
+both known, L the factor by which the sampling error of those who were heard exceeds that of all, and D^2 = S T.
 
 1. n^ = max(1, N, D) divides rewards and rows; from each transition count min(2 sqrt(T), n^/5) is taken off, and what is
-   left is clipped and divided by its sum. What is known of the pair is worth n = sqrt(max(0, N^2 - D^2)), 0 if N <= 0.
+   left is clipped and divided by its sum. What is known of the pair equals n = sqrt(max(0, N^2 - D^2)), 0 if N <= 0.
 2. One z ~ N(0, 1) a pair (and step, where models are per step), the same for all steps, times the spread c.
 3. Last step first, with V = V_{h+1} and Q^ = r + P V: as long as nothing is known a value is like any other, of mean
    m = prior + mean_t V and variance t^2 = 1/4 + Var_t V. An observed one has the error
@@ -40,13 +40,13 @@ SHARE = 0.2
 
 @inlined
 def one_persons(variance: float, users: float) -> float:
-    """A person's share of the variance of noise that is everybody's own."""
+    """A person's share of the variance of noise that is each user's own."""
     return variance / max(1.0, users)
 
 
 class ValueDraw(NamedTuple):
-    """How values are drawn: whether larger ones are better (`sense`), what an unknown reward is taken for, the factor c on luck,
-    and the share of the next people who follow the drawn policy.
+    """How values are drawn: whether larger ones are better (`sense`), what an unknown reward is taken for, the factor c on sampling
+    error, and the share of the next people who follow the drawn policy.
     """
 
     sense: float
@@ -57,7 +57,7 @@ class ValueDraw(NamedTuple):
 
 @compiled
 def know_pairs(weighted: WeightedCounts, noise: Noise, users: float, work: Workspace) -> None:
-    """Write rows and rewards, what each pair is worth in visits, the variances of its noise, and how far its row is believed."""
+    """Write rows and rewards, the weight of each pair in visits, the variances of its noise, and how far its row is believed."""
     layers, states, actions = weighted.counts.visits.shape
     one_move, one_reward = one_persons(noise.transitions, users), one_persons(noise.centred, users)
     for layer in range(layers):
@@ -83,8 +83,8 @@ def sample_values(
     rng: np.random.Generator,
     plan: tuple[Array, Array],
 ) -> None:
-    """Write the policy that is greedy in values drawn around what `know_pairs` wrote, and the visits expected of it. luck: L of the
-    noise. plan: the policy (H, S, A) and its values (H+1, S).
+    """Write the policy that is greedy in values drawn around what `know_pairs` wrote, and the visits expected of it. `luck`: L of
+    the noise. plan: the policy (H, S, A) and its values (H+1, S).
     """
     policy, values = plan
     layers, states, actions = weighted.counts.visits.shape

@@ -1,18 +1,18 @@
-"""Whose reports say something about a pair, where everybody's noise is their own.
+"""Whose reports say something about a pair, where every user's noise is their own.
 
 Under local privacy a person who never was at (s, a) adds as much noise to its counts as one who was. In plain sums,
 what was once learned about an action drowns again as soon as people stop taking it, and must be paid for once more.
 So those who came between two releases are weighed before they are added. With rho(s, a) the visits expected of one of
 them, and v the variance of one person's noise, sums over m people carry m rho of what is sought, with a variance of at
-most m (rho + v). Hence the best weights of groups are rho / (rho + v), here scaled to be 1 for a pair that everybody
+most m (rho + v). Hence the best weights of groups are rho / (rho + v), here scaled to be 1 for a pair that every user
 is at, all the time (rho = M: H visits, or 1 in a model per step):
 
     u = (1 + v/M) rho / (rho + v).
 
 The noise of a weighed sum has variance v sum u^2 m. Later people may have less noise than earlier ones; then v is that of the
-newcomers, what is known already is scaled like them, and everybody counts in m by how noisy they are beside the average.
+newcomers, what is known already is scaled like them, and every user counts in m by how noisy they are beside the average.
 
-A pair that nobody is sent to keeps what it has, noise included. Weights are fixed before the people they weigh arrive, so
+A pair without expected visits keeps what it has, noise included. Weights are fixed before the people they weigh arrive, so
 nothing becomes biased, however wrong rho may be: it comes from the estimated model, with the shares of visits so far in place
 of the unknown start (which, per step, they are).
 
@@ -50,7 +50,7 @@ class WeightedCounts(NamedTuple):
 
 
 def no_weighted_counts(spec: Spec) -> WeightedCounts:
-    """The weighted counts before anybody came."""
+    """The weighted counts before the first user."""
     pairs = (spec.layers, spec.states, spec.actions)
 
     def zeros() -> Counts:
@@ -64,7 +64,7 @@ def no_weighted_counts(spec: Spec) -> WeightedCounts:
 
 @inlined
 def people_in_counts(counts: Counts, users: float, layer: int, s: int, a: int) -> float:
-    """How many people's noise is in the counts of a pair: of those who were asked about it, or of everybody."""
+    """How many people's noise is in the counts of a pair: of those who were asked about it, or of every user."""
     return counts.people[layer, s, a] if counts.people.size > 0 else users
 
 
