@@ -1,4 +1,4 @@
-"""Opens the aggregates of every design: those of reports, which anybody may keep, and those of curators, who hold episodes."""
+"""Opens the aggregates of every design: those of reports, which are public, and those of curators, who hold episodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The central curator, who has a whole data set: counts of everybody in, one release out, drawn once."""
+"""The central curator, who has a whole data set: counts of all users in, one release out, drawn once."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def respond(
 def report(
     design: Design, question: Member, episode: Trajectory | ObservedEpisodes, noise: NoiseSource, level: int = 0
 ) -> Report:
-    """A randomised report; the numbers of an honest device stay within limits that whoever counts them knows."""
+    """A randomised report; the numbers of an honest device stay within limits that the aggregate knows."""
     mechanism = design.devices[level]
     require_grid(mechanism.grid)
     row, cells = answer(design.question.kind, question, episode, mechanism.grid, noise.integers)

@@ -1,6 +1,6 @@
 """The central curator of logged steps, for linear decision processes: one question after the other, once each.
 
-A last question may follow, with a design of its own: what people earned in all, and what V_1 promises them.
+A last question may follow, with a design of its own: people's returns in all, and what V_1 predicts for them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LogAggregate:
         raise InvalidInput("gram-one-by-one", "Gram sums are computed from a whole log. Give it with take_sum.")
 
     def take_sum(self, total: Logged) -> None:
-        """Take everybody's logged steps, at once."""
+        """Take all users' logged steps, at once."""
         if self._logged is not None:
             raise PrivacyError("log-twice", "This aggregate holds a log already. Open another for other users.")
         self._logged = total

@@ -1,4 +1,4 @@
-"""The curator of judging people's scores: each part is summed and released in one go, for a share of the promise to them."""
+"""The curator of judging people's scores: each part is summed and released in one go, for a share of the guarantee to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The central curator of people's returns: one small question beside the counts, for a share of the promise."""
+"""The central curator of people's returns: one small question beside the counts, for a share of the guarantee."""
 
 from __future__ import annotations
 

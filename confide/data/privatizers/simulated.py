@@ -59,7 +59,7 @@ def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.ran
     mechanism = design.devices[level]
     low, high = limits(design, level)
     cells = np.zeros(totals.shape, dtype=np.int64)
-    for row in np.flatnonzero(people).tolist():  # of nobody there is no message
+    for row in np.flatnonzero(people).tolist():  # of no user there is no message
         count = int(people[row])
         multiples = mechanism.sum_of(totals[row], count, design.question.trials, rng) / mechanism.grid
         cells[row] = np.clip(np.rint(multiples), low * count, high * count)

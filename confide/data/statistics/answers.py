@@ -84,7 +84,7 @@ def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray
     counts, spec = question.counts, question.spec
     layer, state, action = (int(index) for index in np.unravel_index(row, (spec.layers, spec.states, spec.actions)))
     steps = trajectory.steps
-    # Cut off at the horizon, nobody knows where a last step would have led.
+    # Cut off at the horizon, it is unknown where a last step would have led.
     known = steps - (counts.last == END and steps == spec.horizon)
     there = (trajectory.states[:known] == state) & (trajectory.actions[:known] == action)
     if spec.layers > 1:

@@ -1,26 +1,26 @@
 """The choice of episodes that count, and of halves: by a secret hash of person and episode, not by where a row stands.
 
 The data is read two or three times, and an unordered query answers in another order each time. So a choice must not
-depend on positions. In the first reading everybody is listed; every episode has a word w = F_k(person, episode, ...),
-F being SipHash-2-4 and k the fit's secret key. To whoever does not know k, words of different episodes are independent
+depend on positions. In the first reading every user is listed; every episode has a word w = F_k(person, episode, ...),
+F being SipHash-2-4 and k the fit's secret key. To an attacker who does not know k, words of different episodes are independent
 and uniform, and they are functions of names alone, not of what happened in an episode. (That is what a pseudorandom
-function is, and what SipHash is believed to be: here, and nowhere else, a promise rests on it.)
+function is, and what SipHash is believed to be: here, and nowhere else, a guarantee rests on it.)
 
-**One episode of each person** (`limit`): the one with the largest word. Nobody counts twice in a reading (see `tally`),
+**One episode of each person** (`limit`): the one with the largest word. No user counts twice in a reading (see `tally`),
 and whose episode it is depends on her own names only; so replacing a person changes one episode of what is counted.
 
 **A history of each person** (`all`): of more than m episodes those with the m largest words; and the one with the largest stands
 for its person wherever one episode does (first states, what those who judge do). So again whose episodes they are depends on a
 person's own names only, and replacing a person changes one history of what is counted.
 
-**Judging people**: where everybody has one episode, those whose word is among the first `share` of all words (`choosers`), in the
+**Judging people**: where every user has one episode, those whose word is among the first `share` of all words (`choosers`), in the
 one reading that counts the others; else (`parted`) as many as that, with halves' own proof. By the word their number is drawn,
 too; but it depends on words alone: couple the two data sets as below, with the same word for x and for x', whose names may differ,
 and the same people judge in both. So that number may be published, and the price of what is asked of both is the larger one.
 
 **Two halves** (`split`): sorted by the word of the person, the first ceil(n/2) people are one half, the other floor(n/2)
 the second; n is public, and so are both sizes. *Why the price is the larger of the halves' losses and not their sum:*
-the words are independent of everybody's data, so every division into halves of these sizes is equally likely, before
+the words are independent of every user's data, so every division into halves of these sizes is equally likely, before
 and after one person x is replaced by x'. Couple the two: the same division, with x' in the place of x. Given it, the
 two data sets differ in one person of one half, and the other half's answers have the same law; so the joint law of all
 answers, adaptive ones included, keeps the guarantee of the half in which x is. The law of the output is a mixture over
@@ -81,7 +81,7 @@ class Register:
 
     @classmethod
     def of(cls, partials: Sequence[Partial], key: int, most: int = 1) -> Register:
-        """Up to so many episodes of everybody, by default one: those with the largest secret words."""
+        """Up to this many episodes of every user, by default one: those with the largest secret words."""
         part = np.concatenate([np.full(partial.people.size, partial.part, dtype=np.int64) for partial in partials])
         person = np.concatenate([partial.people for partial in partials])
         mark = np.concatenate([partial.marks for partial in partials])
@@ -105,7 +105,7 @@ class Register:
         return int(self.drawn.sum())
 
     def by_weight(self, many: int) -> Register:
-        """So many of the people, drawn by their weights; see the docstring of this module."""
+        """This many of the people, drawn by their weights; see the docstring of this module."""
         words = secret(self.key, np.full_like(self.person, WEIGHED), self.person)
         uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-53
         keys = np.where(self.weight > 0, uniform / np.where(self.weight > 0, self.weight, 1.0), np.inf)

@@ -1,6 +1,6 @@
 """Counting a data set: from each part to partial sums, a pure function, run here, in threads, or on other machines.
 
-All checks of the data happen in the pass that counts it. What is found is told by row numbers, never by contents.
+All checks of the data happen in the pass that counts it. What is found is reported by row numbers, never by contents.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class DatasetCounts:
 
     users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
     over episodes, of u, u^2 and 1, as `ReturnsQuestion` counts them. clipped, shortened: how many
-    rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
+    rewards, and how many vectors, were. stored: every user's steps, where states are vectors. halves: the cells of two random
     halves of the people, where they were counted apart.
     judging: the steps of those who judge, who are not counted; previous: (A+1, S, A) actions by the one before, flat. weighed:
-    rewards by logged propensities, if told. files: what was read. came: (most,) of histories, how many have so many episodes. lost:
-    (S A + 1,) how many were lost after each state and action, and how many were not.
+    rewards by logged propensities, if given. files: what was read. came: (most,) of histories, how many have this many episodes.
+    lost: (S A + 1,) how many were lost after each state and action, and how many were not.
     """
 
     cells: NDArray[np.int64]

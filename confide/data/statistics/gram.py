@@ -20,7 +20,7 @@ MOST_SUM = 1 << (62 - FEATURE_BITS - TARGET_BITS)
 
 
 class Logged(Protocol):
-    """Sensitive: the steps of many people, in groups of so many. Answers questions exactly, in whole numbers."""
+    """Sensitive: the steps of many people, in groups of a size. Answers questions exactly, in whole numbers."""
 
     @property
     def people(self) -> tuple[int, ...]:
@@ -32,7 +32,7 @@ class Logged(Protocol):
         ...
 
     def values(self, form: GramForm, first: Critic) -> Integers:
-        """(2,) in units of 2^-TARGET_BITS: what all people earned, and the sum of V_1 at their first states."""
+        """(2,) in units of 2^-TARGET_BITS: the sum of people's returns, and that of V_1 at their first states."""
         ...
 
 
@@ -92,5 +92,5 @@ def cut(value: NDArray[np.float64] | float, bits: int) -> Integers:
 
 
 def check_size(form: GramForm, step: int, kind: str, people: int) -> None:
-    """Refuse so many people that a sum could overflow."""
+    """Refuse numbers of people for which a sum could overflow."""
     validation.integer("people", people, 0, int(MOST_SUM / max(1.0, *form.ranges(step, kind))))

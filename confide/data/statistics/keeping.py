@@ -1,6 +1,7 @@
 """The steps of people who judge, kept as they are read: sensitive, in memory only, and let go once they were scored.
 
-Who judges is told by a secret word of the person alone (`choosing` has the proof that this makes the price the larger of the two).
+Who judges is decided by a secret word of the person alone (`choosing` has the proof that this makes the price the larger of the
+two).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def gram_cells(question: MixtureQuestion, trajectory: Trajectory, grid: float) -
     """The cells of one person's answer, in whole multiples of the grid.
 
     Recomputed from the value function in the question. Values were checked when the question was made; here norms
-    are, so that nothing a server sends can make a person more visible than she was told.
+    are, so that nothing a server sends can make a person more visible than her guarantee says.
     """
     form, features = question.form, question.form.features
     scaled, _, _ = question.scaled

@@ -28,7 +28,7 @@ EXACT = 53
 
 
 class StepPoints(NamedTuple):
-    """Sensitive: everybody who came to one step, in one order for all steps.
+    """Sensitive: every user who came to one step, in one order for all steps.
 
     rows: (n, d) scaled features in units of 2^-FEATURE_BITS; actions: (n,); rewards: (n,) in units of 2^-TARGET_BITS;
     stays: (n,) whether a further step follows. So those who stay are those of the next step.
@@ -90,7 +90,7 @@ def joined(parts: Sequence[tuple[StepPoints, ...]]) -> tuple[StepPoints, ...]:
 
 
 def random_halves(people: int) -> NDArray[np.bool_]:
-    """(n,) for a random half of the people True: drawn from the operating system, without a look at anybody."""
+    """(n,) for a random half of the people True: drawn from the operating system, without a look at the data."""
     half = np.zeros(people, dtype=np.bool_)
     half[np.argsort(np.frombuffer(os.urandom(8 * people), dtype=np.uint64), kind="stable")[: people // 2]] = True
     return half
@@ -160,7 +160,7 @@ class LoggedPoints:
         return np.array([earned, int(cut(self._values(0, first), TARGET_BITS).sum())])
 
     def _after(self, form: GramForm, step: int, critic: Critic | None) -> Array:
-        """(n,) V of where everybody went from this step: the next step, or the end."""
+        """(n,) V of where every user went from this step: the next step, or the end."""
         values = np.full(len(self.steps[step].actions), form.end_value(step + 1))
         if critic is not None:
             values[self.steps[step].stays] = self._values(step + 1, critic)
@@ -184,7 +184,7 @@ class LoggedPoints:
 
 
 class StoredSteps(Protocol):
-    """Sensitive: everybody's steps, wherever they lie, until they are let go."""
+    """Sensitive: every user's steps, wherever they lie, until they are let go."""
 
     def logged(self, features: BlockFeatures, split: bool) -> Logged:
         """The steps, ready to answer questions. split: in two random halves of the people."""

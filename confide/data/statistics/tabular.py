@@ -124,7 +124,7 @@ def _moves(question: CountQuestion, trajectory: Trajectory) -> NDArray[np.int64]
 def summed_returns(
     question: ReturnsQuestion, earned: NDArray[np.float64], uniforms: NDArray[np.float64] | None = None
 ) -> NDArray[np.int64]:
-    """(3,) the sums of u, u^2 and 1 over episodes that earned (n,) each, u = N g of the question.
+    """(3,) the sums of u, u^2 and 1 over episodes with returns (n,), u = N g of the question.
 
     Rounding is at random and without bias: by these numbers in [0, 1), or by the operating system's randomness.
     """

@@ -1,18 +1,18 @@
 """One pass over rows, compiled: every check and every count together. `counting` is how it is called.
 
-An episode is a run of rows of one person (and one episode, if that is told) whose steps go up by one from the first.
+An episode is a run of rows of one person (and one episode, if that is given) whose steps go up by one from the first.
 Its rows are chained: the next state of a row is the state of the following one, which is what the sensitivities of this
 room rely on. A transition is counted once it is known where it leads: at the following row, or when the episode is
 over. An episode over before the horizon leads into the end state. Of a broken episode the first broken row is noted,
-and every later one that is wrong by itself; the rest is passed over: whoever counts refuses the data.
+and every later one that is wrong by itself; the rest is passed over: the caller refuses the data.
 
-A person who is lost to follow-up makes a last transition of which nobody knows where it leads. It is not counted; where losses are
-asked for, the person adds one to the cell of its state and action, and everybody else one to the last cell.
+A person who is lost to follow-up makes a last transition whose next state is unknown. It is not counted; where losses are
+asked for, the person adds one to the cell of its state and action, and all others one to the last cell.
 
 Where some episodes of each person count, they are known by the person's key, their own (`mark`) and how many of that key came
 before them in their part. So no episode counts twice in a reading, in whatever order the rows come.
 
-Where episodes are histories, those of a person follow each other, which whoever counts checks. Then they spend one budget, and
+Where episodes are histories, those of a person follow each other, which the caller checks. Then they spend one budget, and
 a person has one return, the mean of those of all episodes that count.
 """
 
@@ -56,7 +56,7 @@ PROBLEMS = 20
 SHOWN = 5
 """How many rows of a kind are noted one by one."""
 
-# What becomes of the transition of step H: it goes to the next state that is told, to the end state, or is not counted.
+# What becomes of the transition of step H: it goes to the next state that is given, to the end state, or is not counted.
 LOGGED, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
@@ -104,9 +104,9 @@ class Frame(NamedTuple):
 
 class Sums(NamedTuple):
     """What is written: cells (cells,) and starts (S,), in units and in people; problems (PROBLEMS,) and the first rows
-    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were. came: of histories (most,), how many have so many
+    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were. came: of histories (most,), how many have this many
     episodes. lost: (S A + 1,), how many were lost after
-    each state and action, and how many were not; none where nobody can be.
+    each state and action, and how many were not; none where no user can be.
     """
 
     cells: NDArray[np.int64]
@@ -146,7 +146,7 @@ class EpisodeTable(NamedTuple):
     drawn: NDArray[np.bool_]
 
     def first(self, count: int) -> EpisodeTable:
-        """The first so many, apart from the rest."""
+        """The first n, apart from the rest."""
         people, marks, begun = (column[:count].copy() for column in (self.people, self.marks, self.begun))
         return EpisodeTable(people, marks, begun, self.counted[:count].copy(), self.drawn[:count].copy())
 
@@ -228,7 +228,7 @@ def note(sums: Sums, problem: int, row: int) -> None:
 
 @compiled
 def last_cell(rules: Rules, sums: Sums, steps: int, pair: tuple[int, int], following: int, row: int) -> int:
-    """The cell of the last transition of an episode of so many steps, made from a state and action in that row; -1 if none."""
+    """The cell of the last transition of an episode of this many steps, made from a state and action in that row; -1 if none."""
     frame, (s, a), target = rules.frame, pair, following
     if steps < frame.horizon or frame.last == ENDS:
         target = frame.end
@@ -280,7 +280,7 @@ def finish(rules: Rules, sums: Sums, steps: int, last: tuple[int, int, int, int]
 
 @compiled
 def return_of(frame: Frame, steps: int, earned: int) -> int:
-    """What an episode of so many steps earned, with what the steps after its end pay."""
+    """The return of an episode of this many steps, with what the steps after its end pay."""
     return earned + (frame.horizon - steps) * frame.after
 
 
@@ -304,7 +304,7 @@ def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int, apart: b
 
 @compiled
 def mean_return(frame: Frame, sums: Sums, came: int, total: int) -> int:
-    """The mean of so many returns that add up to a total, or -1 of none; of a history, notes how many there are."""
+    """The mean of this many returns that add up to a total, or -1 of none; of a history, notes how many there are."""
     if came == 0:
         return -1
     if frame.history > 0:

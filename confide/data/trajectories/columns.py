@@ -44,7 +44,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     WEIGHT: (),
 }  # fmt: skip
 ORDERED, EACH_ROW, FLAGGED = "confide: place in its episode", "confide: row", "confide: episode by its flags"
-"""Columns of no file: the step of rows that are ordered by a column, a person for each row, and episodes told apart by what
+"""Columns of no file: the step of rows that are ordered by a column, a person for each row, and episodes distinguished by what
 says that one is over."""
 
 NEXT = "next_"
@@ -208,7 +208,7 @@ def _some(name: str | None) -> tuple[str, ...]:
 
 
 def _list(names: Sequence[str]) -> str:
-    """Names of columns; a number is none: where a file has no header, it is somebody's data."""
+    """Names of columns; a number is none: where a file has no header, it is a user's data."""
     return ", ".join("(a number)" if _number(name) else name for name in names) or "none"
 
 

@@ -34,7 +34,7 @@ class Users:
     """The rule for people with several episodes: `one`, `limit`, `group` or `all`.
 
     `one`: there must be none. `limit`: one of them is drawn at random. `group`: up to `most` count, and what is
-    promised to a person is charged for that many. `all`: up to `most`, drawn at random of more, are one history, of which what a
+    guaranteed to a person is charged for that many. `all`: up to `most`, drawn at random of more, are one history, of which what a
     budget lets through is counted.
     """
 
@@ -85,7 +85,7 @@ class SamplingWeights(NamedTuple):
     mean: float
 
     def drawn(self, people: int) -> int:
-        """How many of so many people are drawn by their weights: so many that the heaviest are drawn no more often than once."""
+        """How many of these people are drawn by weight: as many as leave the heaviest drawn at most once."""
         return max(1, int(people * self.mean / self.bound))
 
 
@@ -93,7 +93,7 @@ class Rows(NamedTuple):
     """A batch of rows as plain arrays of equal length; those without a column are empty.
 
     user, episode: keys. state, action, following: numbers, MISSING or UNREADABLE. absent: positions of rows whose
-    person or episode is not told. points, next_points: (n, width), where states are vectors. propensity: of the action that
+    person or episode is not given. points, next_points: (n, width), where states are vectors. propensity: of the action that
     was chosen. group: the number of the person's public group. lost: where people may be lost, 1 in rows after which they are, 2 in
     rows with a missing entry before which they are. weight: how many people of the population each stands for.
     """
@@ -134,7 +134,7 @@ class Dataset:
     clipped if `clip`. reward_range: the same, widened to what steps after an episode's end pay, which is 0. first_step: the
     number of an episode's first step. folders: those that were named to be read; home: the only file or folder that was, beside
     which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
-    labels came from the data. floor: no logged propensity is lower, where they are told. return_range: returns are clipped to it,
+    labels came from the data. floor: no logged propensity is lower, where they are given. return_range: returns are clipped to it,
     in people's units, where it is declared. model_named: whether the dynamics were declared, or are the default. missing: what
     becomes of missing entries, which are refused by default. groups: public groups of people, if any are declared. weights: what is
     public of sampling weights, if people have any.

@@ -1,4 +1,4 @@
-"""`Declaration`: everything that is said of logged data before anybody looks at it, as one value. All of it is public."""
+"""`Declaration`: everything that is said of logged data before it is looked at, as one value. All of it is public."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class NumberedPart(Wrapping):
         return self.part.name
 
     def reading(self: P, texts: tuple[str, ...], inferred: tuple[str, ...]) -> P:
-        """The same part, told which columns may hold text."""
+        """The same part, given which columns may hold text."""
         return replace(self, part=self.part.reading(texts, inferred))
 
     def schema(self) -> pa.Schema:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OTHER = "other"
-"""The group of everybody whose entry is none of those declared, or missing."""
+"""The group of every user whose entry is none of those declared, or missing."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ PRIME = np.uint64(0x100000001B3)
 FIRST, SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 HALF, WORD = np.uint64(33), np.uint64(64)
 MOST_DIGITS = 18
-"""Whole numbers of so many digits fit into 64 bits."""
+"""Whole numbers of this many digits fit into 64 bits."""
 
 SPACE, PLUS, MINUS, POINT, ZERO, NINE, SMALL_E, LARGE_E = (ord(sign) for sign in " +-.09eE")
 SMALL_A, SMALL_F, LETTER = ord("a"), ord("f"), np.uint8(32)
-"""`sign | LETTER` is the small letter of a large one."""
+"""`sign | LETTER` is the lower-case character of an upper-case one."""
 
 DASHED, PLAIN = 36, 32
 """Signs of a UUID, with dashes and without."""
@@ -26,7 +26,7 @@ def hash_texts(starts: NDArray[np.int64], text: NDArray[np.uint8], key: np.uint6
     """out[i] is the key of the name text[starts[i]:starts[i+1]]: of a decimal number, that of its value.
 
     A whole number of up to 18 digits is its own key; `0007`, `7.0`, `+7`, ` 7` and `7e+0` are all 7. Other numbers are
-    hashed as their digits without outer zeros and their power of ten, UUIDs as their digits in small letters without dashes,
+    hashed as their digits without outer zeros and their power of ten, UUIDs as their digits in lower case without dashes,
     everything else as it stands between spaces, tabs and ends of lines. An exponent counts only with a sign or after a point, as
     programs print it: `12e4567` is a name, not a number.
     """
@@ -92,8 +92,8 @@ def _hashed(text: NDArray[np.uint8], begin: int, end: int, key: np.uint64) -> np
 
 @compiled
 def _uuid(text: NDArray[np.uint8], begin: int, end: int, digits: NDArray[np.uint8]) -> int:
-    """How many letters are in text[begin:end] if that is a UUID, 32 hexadecimal digits with or without dashes, else -1; the digits
-    are written down.
+    """How many characters are in text[begin:end] if that is a UUID, 32 hexadecimal digits with or without dashes, else -1; the
+    digits are written down.
     """
     dashed = end - begin == DASHED
     if not dashed and end - begin != PLAIN:
@@ -197,7 +197,7 @@ def _round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> tuple[np.u
 def secret_words(messages: NDArray[np.uint64], first: np.uint64, second: np.uint64, out: NDArray[np.uint64]) -> None:
     """out[i] is SipHash-2-4 (Aumasson and Bernstein 2012) of the words messages[i] under the key (first, second).
 
-    To whoever does not know the key, the words of different messages are independent and uniform.
+    To an attacker who does not know the key, the words of different messages are independent and uniform.
     """
     count = messages.shape[1]
     for i in range(out.size):

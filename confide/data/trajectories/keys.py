@@ -71,8 +71,8 @@ def named(column: pa.Array) -> pa.Array:
     """Names in one form, as an Arrow column, so that who is written in two ways is one person.
 
     Moments and days are microseconds, whatever their unit, and so are texts of them as ISO 8601 writes them; sixteen bytes are a
-    UUID, and written as one; other bytes are text; text is in the compatible composed form of Unicode (NFKC), in which a letter
-    and its accent are one sign, and a no-break space is a space, without signs that nobody sees. Numbers stay as they are.
+    UUID, and written as one; other bytes are text; text is in the compatible composed form of Unicode (NFKC), in which a character
+    and its accent are one sign, and a no-break space is a space, without signs that are invisible. Numbers stay as they are.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -156,7 +156,7 @@ def _uuids(column: pa.Array) -> pa.Array:
         )
     digits = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
     text = np.stack([digits[raw >> 4], digits[raw & 15]], axis=1).reshape(-1, 2 * width)
-    # With a dash they are a UUID even where no digit is a letter.
+    # With a dash they are a UUID even where no digit is one of a to f.
     dashed = np.insert(text, (8, 12, 16, 20), ord("-"), axis=1)
     ends = np.arange(len(column) + 1, dtype=np.int64) * dashed.shape[1]
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(dashed))]
@@ -165,7 +165,7 @@ def _uuids(column: pa.Array) -> pa.Array:
 
 
 def secret(key: int, *columns: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """(n,) words that a fit's key makes of rows of integers: without the key, independent, uniform, and nobody's data."""
+    """(n,) words that a fit's key makes of rows of integers: without the key, independent, uniform, and no user's data."""
     from .hashing import secret_words
 
     messages = np.ascontiguousarray(np.stack([np.asarray(column, dtype=np.int64) for column in columns], axis=1))
@@ -179,7 +179,7 @@ def _absent(column: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def _floats(column: pa.Array, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-    """Whole numbers as they are, others by their shortest text; NaN is nobody."""
+    """Whole numbers as they are, others by their shortest text; NaN is no user."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

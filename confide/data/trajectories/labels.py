@@ -1,6 +1,6 @@
-"""How the entries of columns become states and actions 0, 1, 2, ...: as they are, by a label book, or cut at edges.
+"""How the entries of columns become states and actions 0, 1, 2, ...: as they are, by a list of labels, or cut at edges.
 
-Label book and edges are public and given. Learning them from the data would be a question about the data.
+Lists of labels and edges are public and given. Learning them from the data would be a question about the data.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Numbered:
         return f"They count from 0 to {self.declared - 1:,}: declare more, or list them in a file of labels (--labels)."
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
-        """Whole numbers as they are; whoever counts checks that they are below `size`."""
+        """Whole numbers as they are; the caller checks that they are below `size`."""
         numbers = whole_numbers(columns[0])
         if (numbers == MISSING).any():
             nothing = absent(columns[0])
@@ -107,8 +107,8 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Labelled:
-    """The entries are labels; the position in the public book is the number. missing: what is missing has the label `missing`,
-    which is added if the book has none."""
+    """The entries are labels; the position in the public list is the number. missing: what is missing has the label `missing`,
+    which is added if the list has none."""
 
     labels: tuple[str, ...]
     columns: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Labelled:
         return "Add them to the list of labels (--labels), or correct them."
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
-        """The position of each entry in the book."""
+        """The position of each entry in the list."""
         positions = self._positions(columns)
         if self.missing:
             positions[positions == MISSING] = self.names.index(CATEGORY)
@@ -269,7 +269,7 @@ def absent(column: pa.Array) -> NDArray[np.bool_]:
 
 
 def real_numbers(column: pa.Array) -> NDArray[np.float64]:
-    """An Arrow column as floats, NaN where nothing is; a column without numbers is refused by whoever opens it."""
+    """An Arrow column as floats, NaN where nothing is; a column without numbers is refused where it is opened."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -279,7 +279,7 @@ def real_numbers(column: pa.Array) -> NDArray[np.float64]:
 
 
 def read_book(path: str | Path) -> dict[str, Labelled]:
-    """A label book: JSON `{"states": [...], "actions": [...]}`, or CSV with the columns `kind` and `label`."""
+    """Lists of labels: JSON `{"states": [...], "actions": [...]}`, or CSV with the columns `kind` and `label`."""
     place = Path(path)
     try:
         if place.suffix.lower() == ".csv":

@@ -1,4 +1,4 @@
-"""The order of rows: who came after whom is what is learned from, so somebody must vouch for it."""
+"""The order of rows: who came after whom is what is learned from, so it must be vouched for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RowOrder:
     vouched: bool = False
 
     def check(self, columns: Columns, users: Users, horizon: int) -> None:
-        """Refuse rows whose order nobody vouches for."""
+        """Refuse rows whose order is not vouched for."""
         if columns.by_row and users.mode != ONE:
             raise InvalidInput(
                 "user-column-missing",
@@ -64,7 +64,7 @@ class RowOrder:
             )
 
     def arranged(self, parts: tuple[DataPart, ...], columns: Columns, horizon: int) -> tuple[DataPart, ...]:
-        """The parts with a person for each row, sorted, or with episodes told apart by their flags, as the columns need it."""
+        """The parts with a person for each row, sorted, or with episodes distinguished by their flags, as the columns need it."""
         if columns.by_row:
             parts = tuple(EachRowPart(part, number) for number, part in enumerate(parts))
         elif self.sort or columns.order is not None:

@@ -188,7 +188,7 @@ def _knowledge(declared: Declaration, spec: Spec, units: RewardUnits) -> Knowled
 
 
 def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) -> float | None:
-    """The public number below which no propensity lies; None where none are told. unlike: rewards are known, states are
+    """The public number below which no propensity lies; None where none are given. unlike: rewards are known, states are
     vectors, or people come several times.
     """
     if column is None and floor is None:
@@ -222,6 +222,6 @@ def _only_vectors(options: Mapping[str, Json]) -> None:
 
 
 def codings(labels: LabelsDeclared, edges: EdgesDeclared) -> dict[str, int]:
-    """How many states and actions a label book and bin edges speak of, as far as they do."""
+    """How many states and actions lists of labels and bin edges speak of, as far as they do."""
     books, cuts = label_book(labels), bin_edges(edges)
     return {kind: code.size for kind, code in books.items()} | {kind: code.size for kind, code in cuts.items()}

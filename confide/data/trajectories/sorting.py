@@ -1,6 +1,6 @@
 """Rows in the order of person, episode and step, sorted by DuckDB, which uses the disk where memory is short.
 
-Texts that rows are ordered by come as their numbers say, or as days and times in the form of ISO 8601. Sorted by letters visit10
+Texts that rows are ordered by come as their numbers say, or as days and times in the form of ISO 8601. Sorted by characters visit10
 comes before visit2, and 02.01.2026 before 31.12.2025. So texts are taken only where their order is plain: all are one text around
 one number, or all are days (and times) of one length that begin with the year.
 """

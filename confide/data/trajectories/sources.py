@@ -44,7 +44,7 @@ class DataPart(Protocol):
         ...
 
     def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> DataPart:
-        """The same part, told which columns may hold text, and which are read as what they look like."""
+        """The same part, given which columns may hold text, and which are read as what they look like."""
         ...
 
     def schema(self) -> pa.Schema:

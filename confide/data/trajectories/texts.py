@@ -54,7 +54,7 @@ class CsvPart:
         return (self.name,)
 
     def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> CsvPart:
-        """The same part, told which columns may hold text."""
+        """The same part, given which columns may hold text."""
         return replace(self, texts=texts, inferred=inferred)
 
     def schema(self) -> pa.Schema:

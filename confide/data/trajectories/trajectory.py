@@ -1,6 +1,6 @@
 """One person's episode: states, actions and rewards.
 
-As bytes, to be handed to whoever is trusted with it, it is always as long as the longest, so that its length says nothing:
+As bytes, to be handed to the party that is trusted with it, it is always as long as the longest, so that its length says nothing:
 
 "cfe1" | steps (4) | whether the last state is known (4) | states (H+1) | actions (H) | rewards (H, float64), little-endian
 """
@@ -71,7 +71,7 @@ class Trajectory:
         return len(self.states) > self.steps
 
     def to_bytes(self, design: object = None) -> bytes:
-        """Refused: an episode is no report. It is what `respond` gives where somebody is trusted with it."""
+        """Refused: an episode is no report. It is what `respond` gives where a party is trusted with it."""
         raise PrivacyError(
             "episode-is-no-report",
             "A person's episode is not a report: under trust joint, central or none it is handed to a curator as it is, and no "

@@ -22,7 +22,7 @@ NUMBERED = re.compile(r"(.*?)[_ ]?(\d+)")
 
 
 def unpacked(part: DataPart, number: int, cut: Sequence[str] = ()) -> DataPart:
-    """The part with a row for each step, if it has one for each episode. cut: columns that are told to be read as they are."""
+    """The part with a row for each step, if it has one for each episode. cut: columns that are to be read as they are."""
     import pyarrow as pa
 
     schema = part.schema()
