@@ -1,10 +1,10 @@
 """Judging apart: a share of the people, who chose nothing, judges a partial adoption of the policy, whatever states leave out.
 
 The judging people are others than those who are counted (`data.statistics.choosing`), so each of them is in one of two sets of
-releases, and each set keeps the whole promise: what a person gives away is the larger of the two, not their sum. How it is divided
-among what judging people are asked is `SHARES`:
+releases, and each set keeps the whole guarantee: what a person gives away is the larger of the two, not their sum. How it is
+divided among what judging people are asked is `SHARES`:
 
-| asked | of the promise to them | for |
+| asked | of the guarantee to them | for |
 |---|---|---|
 | `sizes` | 5 % | how large scores are, by which they are clipped |
 | `gain` | 35 % | the mean score of the policy that was learned, and its variance |
@@ -81,7 +81,7 @@ Array = NDArray[np.float64]
 
 BOLDER = "bolder"
 SHARES = {SIZES: 0.05, GAIN: 0.35, BOLDER: 0.35, WEIGHT: 0.05, RESIDUALS: 0.2 - 1e-9}
-"""Of the promise to judging people."""
+"""Of the guarantee to judging people."""
 
 GROUP_SHARES = {SIZES: 0.05, GAIN: 0.25, BOLDER: 0.25, WEIGHT: 0.05, RESIDUALS: 0.2, GROUPS: 0.2 - 1e-9}
 """The same where they are in groups."""
@@ -91,7 +91,7 @@ ALPHAS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
 
 SIMULATED = 10_000
 LEAST_PEOPLE, MOST_SQUARE, OFF = 200, 4.0, 0.15
-"""An adoption is judged only where so many people are left by its weights, whose mean square is no larger and whose mean is no
+"""An adoption is judged only where this many people are left by its weights, whose mean square is no larger and whose mean is no
 further from 1, as simulated."""
 
 SEEN_ODDS = 3.0
@@ -134,7 +134,7 @@ MOST_HIDDEN = 10.0
 """The largest factor of a hidden cause that is looked for."""
 
 LEAST_KNOWN, EXCEEDS_BY, LEAST_CLEAR = 30.0, 8.0, 0.02
-"""The test looks at what follows pairs of at least so many visits, that exceed their noise by so many deviations, and at
+"""The test looks at what follows pairs of at least this many visits, that exceed their noise by this many deviations, and at
 what practice
 did in states where the estimated chances of its actions add no more than that share to the variance of who takes which.
 Elsewhere the
@@ -167,7 +167,7 @@ SAID = {
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """What is asked of judging people, at which price: the same promise as to those who are counted. share: of all people.
+    """What is asked of judging people, at which price: the same guarantee as to those who are counted. share: of all people.
 
     logged: their chances of actions are; previous: they are estimated by the action before, too. designs: None without privacy,
     for simulated people. groups: the names of public groups that they are in, if they are in any.
@@ -189,7 +189,7 @@ class JudgePlan:
         previous: bool = False,
         groups: tuple[str, ...] = (),
     ) -> JudgePlan:
-        """The plan for a share of the people. logged, previous: how their chances of actions are told."""
+        """The plan for a share of the people. logged, previous: where their chances of actions come from."""
         validation.between("judge", share, 0.05, 0.5, "Say --judge 0.3, for example.")
         if not promise.private:
             return cls(share, None, logged, previous, groups)

@@ -1,14 +1,14 @@
 """What may be said of a policy that others judged: four alarms with names, and four rules.
 
 * `residual`: what follows a decision depends on more than the recorded state.
-* `propensity`: what practice did depends on more than chances are told by.
+* `propensity`: what practice did depends on more than its stated chances.
 * `balance`: the weights of those who judge are not what the release foretells: practice did not act as the table says.
 * `disagreement`: judge and table differ by more than chance about the same adoption.
 
 1. `propensity` or `balance`, where chances are not logged: those who decided saw more than the table. No gain is stated. Nor is
    one with `disagreement`, where a cause is named only as far as it is known: states leave something out, of what follows or of
-   what practice saw, and without logged chances nobody can tell which. (That `disagreement` counts here was found necessary: under
-   confounding it may be the only alarm beside `residual`; in worlds in which histories matter it is raised as well.)
+   what practice saw, and without logged chances the data cannot tell which. (That `disagreement` counts here was found necessary:
+   under confounding it may be the only alarm beside `residual`; in worlds in which histories matter it is raised as well.)
 2. The adoption is not above zero for sure: not better, whatever the table says.
 3. It is, without any alarm: the adoption is better whatever states leave out; the whole policy is recommended if the table is sure.
    Without it the same holds after `residual` if what practice did is suspect, short of an alarm: under confounding that is the last
@@ -114,7 +114,7 @@ def _said(judged: StatedJudgement, raised: list[str], logged: bool, blind: bool)
 
 
 def silenced(findings: Findings) -> bool:
-    """Whether findings forbid to call any policy better by the table alone: an alarm was raised, or nobody can tell what else
+    """Whether findings forbid to call any policy better by the table alone: an alarm was raised, or the data cannot tell what else
     decided about a single step."""
     unseen = any(check["name"] == CONFOUNDING and not check["passed"] for check in findings.get("checks") or [])
     return unseen or bool(findings.get("alarms"))

@@ -33,7 +33,7 @@ CONFIDENCE, DEVIATIONS = 0.95, 1.96
 """Of the interval of how many episodes ended."""
 
 PRACTICE = "practice"
-"""The name of the check of the table against what people earned."""
+"""The name of the check of the table against people's returns."""
 
 
 def resting_on(release: CountRelease, evidence: Evidence, policy: NDArray[np.float64]) -> Findings:
@@ -49,8 +49,8 @@ def resting_on(release: CountRelease, evidence: Evidence, policy: NDArray[np.flo
 def ended_early(release: CountRelease, model: LoggedModel) -> EndedEarly | None:
     """About how many episodes came to their end, with an interval for the noise; None where none can, or where it was not asked.
 
-    `before`: the step before whose transition they ended, the horizon where moves of the last step are not told apart. The count is
-    a sum of released cells, so it costs nothing; cells under a budget are divided by the share that it lets through.
+    `before`: the step before whose transition they ended, the horizon where moves of the last step are not distinguished. The count
+    is a sum of released cells, so it costs nothing; cells under a budget are divided by the share that it lets through.
     """
     knowledge = model.knowledge
     spec, end = knowledge.spec, knowledge.end
@@ -83,7 +83,7 @@ def lost_said(lost: VisitCounts, knowledge: Knowledge, users: int) -> str:
 
 
 def ended_said(ended: EndedEarly, knowledge: Knowledge, loses: bool = False) -> str:
-    """How many episodes ended, and what that was taken for, in a sentence. loses: whether those who are lost are told apart."""
+    """How many episodes ended, and what that was taken for, in a sentence. loses: whether those who are lost are distinguished."""
     kept = "unless it is marked as lost" if loses else "and not to be lost"
     when = "before their last step" if ended["before_last"] else "by their last step"
     count, low, high = (written(round(end)) for end in (ended["value"], ended["low"], ended["high"]))

@@ -3,7 +3,7 @@
 Links are resolved. A ledger lies beside a file or folder; it speaks for everything in that folder. Where another place was
 named (`--ledger`), a note is left beside the data that says where. So before anything is charged, ledgers are looked for
 beside the data, above it (of a folder it lies in), below it (of files in it) and by its content (`fingerprints`), and a second one
-is refused: two ledgers know nothing of each other, and what is promised to a person would add up without anybody counting.
+is refused: two ledgers know nothing of each other, and what is guaranteed to a person would add up unnoticed.
 They are looked for when a fit begins, so that it is refused early, and again at the charge, when all files that were read are
 known, under a lock that every fit of the same data takes.
 """
@@ -264,7 +264,7 @@ class Account:
     def _alone(self, files: tuple[str, ...]) -> Iterator[Notes]:
         """Hold the lock of this data, having looked again that no other ledger speaks for any of it."""
         for file in files:
-            if not os.path.exists(file):  # under its new name nobody would know it again
+            if not os.path.exists(file):  # under its new name it would not be known again
                 raise InvalidInput(
                     "data-moved", f"{file} was moved or deleted while it was read. Nothing was spent. Start again."
                 )

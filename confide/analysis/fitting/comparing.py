@@ -41,9 +41,9 @@ ASSUMES = {
 
 @dataclass(frozen=True)
 class Compared:
-    """One policy: what it is worth and how much more than current practice, both with `low` and `high`, in people's units.
+    """One policy: its value and how much more it is than that of current practice, both with `low` and `high`, in people's units.
     model: what the release's model says by itself. changed: the share of steps and states where it leaves current practice.
-    weighed: its worth by logged propensities, with `low` and `high`, where these were told and it is a policy of its own.
+    weighed: its value by logged propensities, with `low` and `high`, where these were given and it is a policy of its own.
     """
 
     name: str
@@ -196,8 +196,8 @@ def _as_now(table: NDArray[np.float64]) -> bool:
 
 
 def _each(confidence: float, tables: Iterable[NDArray[np.float64]], weighed: bool) -> float:
-    """The confidence of each interval with which all hold together: a worth for every policy, and for all but current
-    practice a gain, and a worth by propensities where there are any.
+    """The confidence of each interval with which all hold together: a value for every policy, and for all but current
+    practice a gain, and a value by propensities where there are any.
     """
     many = sum(1 if _as_now(table) else 2 + weighed for table in tables)
     return 1 - (1 - confidence) / many

@@ -62,7 +62,7 @@ class ClusterParts:
             yield partial
 
     def logged(self, features: BlockFeatures, split: bool) -> LoggedElsewhere:
-        """Everybody's steps, to be asked. split: in two random halves."""
+        """Every user's steps, to be asked. split: in two random halves."""
         ends = np.cumsum(self.sizes)[:-1]
         second = np.split(random_halves(sum(self.sizes)), ends) if split else None
         digests = tuple(
@@ -138,7 +138,7 @@ def answered(
 
 
 def _summary(held: HeldPart) -> tuple[int, Partial]:
-    """What leaves the worker: how many people, and sums, without anybody's steps."""
+    """What leaves the worker: how many people, and sums, without any user's steps."""
     steps = held.partial.steps
     return len(steps[0].actions) if steps else 0, replace(held.partial, steps=())
 

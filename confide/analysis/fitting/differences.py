@@ -1,9 +1,9 @@
-"""Explains a policy: where it leaves current practice, what each difference is worth, and on how much data that rests.
+"""Explains a policy: where it leaves current practice, the value of each difference, and on how much data that rests.
 
 All of it is computed from the release, so it costs nothing. A difference is one state and action, with the steps at which the
-policy takes it. What it is worth is judged by itself: everybody follows current practice, but for this. Which differences
+policy takes it. Its value is judged by itself: every user follows current practice, but for this. Which differences
 matter most is
-said by the half of the release that chose, and what they are worth by the half that judges.
+said by the half of the release that chose, and their values by the half that judges.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEGLIGIBLE = 0.005
 """The share of all differences together below which one is left out."""
 
 LARGE = 10**6
-"""From so many cells on differences are ranked, and not judged one by one."""
+"""From this many cells on differences are ranked, and not judged one by one."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def count(
     split: bool = False,
     judging: Judging = NO_JUDGES,
 ) -> DatasetCounts:
-    """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
+    """Count all users, a part at a time, in any order. Where a choice is made, every user is listed first.
 
     judging: who judges: they are not counted, and their steps are kept instead.
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
@@ -84,7 +84,7 @@ def count(
 def _count(
     data: Dataset, run: PartCounter, progress: Progress | None, apart: bool, judging: Judging = NO_JUDGES
 ) -> DatasetCounts:
-    """The counts of everybody. apart: also those of two random halves of the people. judging: see `count`."""
+    """The counts of all users. apart: also those of two random halves of the people. judging: see `count`."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
     if not apart and data.users.mode not in (LIMIT, ALL) and data.weights is None:
         everybody = total(data, _with_progress(run(key, everything, judging=judging), progress))

@@ -57,7 +57,7 @@ class Leaf(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A tree of few leaves. loss: by how much it is worth less than the policy, a person, by the release's model, in people's
+    """A tree of few leaves. loss: by how much its value is below that of the policy, a person, by the release's model, in people's
     units; agrees: in which share of steps it does what the policy does."""
 
     leaves: tuple[Leaf, ...]
@@ -74,7 +74,7 @@ class Tree(NamedTuple):
 
 
 def tree(fit: Fit, leaves: int) -> Tree:
-    """The tree of at most so many leaves that is fitted to a policy."""
+    """The tree of at most this many leaves that is fitted to a policy."""
     most = validation.integer("leaves", leaves, 1, MOST_LEAVES)
     evidence, extended = evidence_of(fit)
     model, states = evidence.model, fit.knowledge.states

@@ -72,7 +72,7 @@ class Units(NamedTuple):
         return cls(float(low), float(high), least, most)
 
     def total(self, horizon: int, worth: float) -> float:
-        """A sum of rewards in [0, 1] over so many steps in people's units, and never beyond what they allow."""
+        """A sum of rewards in [0, 1] over this many steps in people's units, and never beyond what they allow."""
         return min(max(self.low * horizon + (self.high - self.low) * worth, self.least), self.most)
 
     def gained(self, practice: float, worth: float) -> float:
@@ -138,10 +138,10 @@ def findings(
     on_judged: FindingsCallback | None = None,
     asking: Asker | None = None,
 ) -> Findings:
-    """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. on_judged: called with
+    """How many people, and the value of the policy to each, where a learner keeps evidence to judge it by. on_judged: called with
     the judgement as soon as it is there, since all that follows takes longer.
 
-    value, with `low` and `high`: what it is worth if people follow current practice where it says so. lower: what that surely is.
+    value, with `low` and `high`: its value if people follow current practice where it says so. lower: what that surely is.
     alone: the same for the table by itself, run by a machine that plays estimated shares where people would follow current
     practice.
     practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`);
@@ -200,6 +200,6 @@ def judgement(evidence: Evidence, plan: OfflinePlan, in_units: UnitConverter) ->
 
 
 def vacuous(alone: Estimate, knowledge: Knowledge) -> bool:
-    """Whether an interval says next to nothing: it spans more than half of all that a policy could be worth."""
+    """Whether an interval says next to nothing: it spans more than half of all values that a policy could have."""
     low, high = knowledge.returns or (0.0, float(knowledge.spec.horizon))
     return alone.high - alone.low > (high - low) / 2

@@ -2,9 +2,9 @@
 
 Beside data lie its ledger, or a note that says where that is, and a key: 32 random bytes that only their owner may read (mode
 0600). Ledger and note keep a fingerprint of every file that was charged: a hash of its content under that key. So a ledger may be
-shown to others: without the key a fingerprint is a random number, and nobody can try what the data might be. With the key, a
-fingerprint tells whether the data is what somebody guesses; whoever may read the key could read the data. Neither leaves the
-folder: no certificate, report, message or output holds them.
+shown to others: without the key a fingerprint is a random number, and an attacker cannot try what the data might be. With the key,
+a fingerprint tells whether the data is what a reader guesses; any process that may read the key could read the data. Neither
+leaves the folder: no certificate, report, message or output holds them.
 
 Of a file larger than `BLOCKS` blocks its size and that many blocks are hashed, evenly spread, from first to last. Two files that
 agree in them but not elsewhere are taken for one, which is safe: they are charged together.
@@ -117,8 +117,9 @@ def _known_in(folder: Path) -> tuple[bytes, dict[str, Path]] | None:
 def one_at_a_time(homes: Sequence[Path]) -> Iterator[None]:
     """Hold the lock under which data is charged: the root of every file system that it lies on.
 
-    So two fits that read the same data, by whatever names and with whatever ledgers, take turns. A root can be opened by everybody,
-    and nothing is written. Where a file system has no such locks (some that are shared by networks), this machine's root stands in.
+    So two fits that read the same data, by whatever names and with whatever ledgers, take turns. A root can be opened by all
+    users, and nothing is written. Where a file system has no such locks (some that are shared by networks), this machine's root
+    stands in.
     """
     roots = sorted({_mounted(Path(os.path.realpath(home))) for home in homes})
     with ExitStack() as held:

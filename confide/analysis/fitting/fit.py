@@ -1,4 +1,4 @@
-"""`fit`: from logged trajectories to a policy, with a promise. The order is the guarantee.
+"""`fit`: from logged trajectories to a policy, with a guarantee, which its order of steps keeps.
 
 Everything is checked, every question is priced, the ledger is charged and synced, and only then is noise drawn. A crash
 may lose budget, never privacy. The release is on disk as soon as it is drawn whole, so whatever fails afterwards loses
@@ -46,7 +46,7 @@ from .linear_learning import linear_result
 from .plan import FEWEST_PEOPLE, NONE, ONCE, USUAL_SHARE, CountPlan, Published, tells_previous
 
 CountsCallback = Callable[[DatasetCounts], None]
-"""Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
+"""Called with what was counted, for the curator's eyes only: rows and clipped rewards are for no other eyes."""
 
 
 Auditor = Callable[[CountPlan | LinearPlan, JudgePlan | None], dict[str, Json]]
@@ -57,8 +57,8 @@ StageCallback = Callable[[str], object]
 
 
 class Callbacks(NamedTuple):
-    """What is called while a fit goes on, where somebody wants to know: how many parts are counted, what was counted, what comes
-    next, and what the policy is worth. audit: attacks what is asked, before it is charged.
+    """What is called while a fit goes on, if given: how many parts are counted, what was counted, what comes
+    next, and the value of the policy. audit: attacks what is asked, before it is charged.
     """
 
     progress: Progress | None = None
@@ -73,7 +73,7 @@ class Check:
     """What a fit would do. Nothing was spent; the sentences name rows, never contents.
 
     cost and left: in rho. noise: the standard deviation of what `noise_in` says. needed: how many people until the average
-    pair of state and action stands out from the noise, where pairs are counted. Where the data cannot be read there are 0
+    pair of state and action exceeds the noise, where pairs are counted. Where the data cannot be read there are 0
     users. judge: the share of them who would judge, and not be counted.
     """
 
@@ -179,13 +179,13 @@ class Order:
         return result
 
     def _too_few(self, people: int) -> bool:
-        """Whether of so many people, which is public, too few would judge for that to be worth its price."""
+        """Whether of this many people, which is public, too few would judge for that to repay its price."""
         needed = _steps_logged(self.data) or self.data.groups is not None
         usual = self.judge is not None and self.choices.judge == AUTO and not needed
         return usual and people < FEWEST_PEOPLE
 
     def _everybody_counted(self) -> Order:
-        """The same fit in which nobody judges."""
+        """The same fit without judging users."""
         choices = replace(self.choices, judge=NONE)
         return replace(self, choices=choices, judge=None, plan=planned(self.data, choices)[2])
 
@@ -225,7 +225,7 @@ class Order:
         return self._checked(problems, remaining, users)
 
     def _checked(self, problems: Sequence[Problem], remaining: float | None, users: int) -> Check:
-        """The check of so many people, of whom a share may judge."""
+        """The check of this many people, of whom a share may judge."""
         share = 0.0 if self.judge is None else self.judge.share
         noise, noise_in = self.plan.noise_stated
         counted = people_needed(self.data.knowledge, noise, self.plan.visits_noise) if self.plan.counts else None
@@ -298,7 +298,7 @@ def can_judge(data: Dataset, choices: FitChoices, learner: OfflineLearner) -> bo
 def judge_plan(
     data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan, learner: OfflineLearner
 ) -> JudgePlan | None:
-    """What is asked of those who judge, if any do: for the same promise as is made to those who are counted."""
+    """What is asked of those who judge, if any do: for the same guarantee as is made to those who are counted."""
     suits = can_judge(data, choices, learner)
     if choices.judge == NONE or (choices.judge == AUTO and not suits):
         if data.groups is not None:
@@ -333,7 +333,7 @@ def _steps_logged(data: Dataset) -> bool:
 def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner, CountPlan | LinearPlan]:
     """The data as it is counted, the learner, and what is asked at which price."""
     learner, options = choices.learner, dict(choices.options)
-    if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
+    if learner == AUTO:  # fewer questions share the guarantee than vapvi asks, and under privacy that gains more
         learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
@@ -425,12 +425,11 @@ def fit(
     with what probability the release's error radii may be wrong.
     judge: which share of the people is not counted, and judges apart: `auto`, 30 % of 2,000 people or more, or `none`.
     calibration: `tight`, or DP-APVI and DP-VAPVI as printed (`paper`) or with noise that keeps their claim (`sound`). scale: times
-    the learner's pessimism. alone: keep what a machine would play where people follow current practice, even if nobody can
-    tell what that is
-    worth. fit_file: the fit file's sections,
+    the learner's pessimism. alone: keep the fully automated policy where people follow current practice, even if the data cannot
+    tell its value. fit_file: the fit file's sections,
     kept as they are. All others are the learner's own. The noise must be secure. progress,
     stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:
-    called with what the policy is worth as soon as that is judged, before other promises are rehearsed and pages written. audit:
+    called with the value of the policy as soon as that is judged, before other guarantees are rehearsed and pages written. audit:
     attacks the plan before anything is charged, and returns what it found (`lab.audit.audit_plan`); the certificate keeps that.
     """
     source = require_secure(noise or release_noise(), "a fit on real data")

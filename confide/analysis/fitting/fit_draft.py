@@ -91,7 +91,7 @@ REST = [
 class Look(NamedTuple):
     """What was seen of a table: names and types; how many rows, and how many different entries in states and actions. The
     numbers are
-    for whoever sits there, and nobody else.
+    for the user of the terminal alone.
     """
 
     types: dict[str, str]
@@ -104,7 +104,7 @@ class Look(NamedTuple):
 def look(
     sources: Sequence[str], text: Mapping[str, Any], table: str | None, columns: Mapping[str, str], book: bool
 ) -> Look:
-    """Look at a table's schema, and count. book: list the different texts of states and actions too."""
+    """Look at a table's schema, and count. `aggregate`: list the different texts of states and actions too."""
     form = TextForm.declared(**text)
     parts = [
         unpacked(part, n) for n, part in enumerate(part for source in sources for part in parts_of(source, table, form))

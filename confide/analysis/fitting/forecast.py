@@ -1,7 +1,7 @@
 """Forecasts what privacy will cost, before anything is spent: from the noise of the mechanism that a fit would use.
 
 The average pair (s, a) is visited m = n H/(S A) times by n people, or n/(S A) times in each layer of a per-step model.
-What its next state is worth, on a scale from 0 to 1, is then known up to 1/(2 sqrt(m)) by chance, and up to
+The value of its next state, on a scale from 0 to 1, is then known up to 1/(2 sqrt(m)) by chance, and up to
 sigma sqrt(w)/(2 m) by privacy: sigma is the noise of one count and w the number of next states, which are all noised. A
 public table of possible transitions makes w small, and is free.
 """
@@ -42,12 +42,12 @@ SUPPORT_SHARE = 0.1
 """Which share of all states a support leaves a pair, by default."""
 
 FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
-"""Factors between promises that are compared, in rho; an epsilon has the root of it."""
+"""Factors between guarantees that are compared, in rho; an epsilon has the root of it."""
 
 
 @dataclass(frozen=True)
 class ForecastRow:
-    """What `people` people would give: visits of the average pair, and the error of its next state's worth in [0, 1].
+    """What `people` people would give: visits of the average pair, and the error of its next state's value in [0, 1].
 
     chance: without privacy. private, supported: with it, without and with a table of possible transitions.
     """
@@ -61,9 +61,9 @@ class ForecastRow:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a promise costs. noise: standard deviation of one count of `people_at` people. needed, needed_supported: how many
+    """What a guarantee costs. noise: standard deviation of one count of `people_at` people. needed, needed_supported: how many
     people until the
-    average pair stands out, without and with a table of possible transitions that leaves `next_states`.
+    average pair exceeds the noise, without and with a table of possible transitions that leaves `next_states`.
     """
 
     guarantee: Guarantee
@@ -89,7 +89,7 @@ def forecast(
     next_told: bool = True,
     judge: float | str = AUTO,
 ) -> Forecast:
-    """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison.
+    """How much a guarantee costs for a problem of these sizes. The guarantee is central, or local for comparison.
 
     next_told: the log tells the state after every step, the last one too; if not, visits are asked for beside transitions. people:
     how many there are, if that is known. judge: which share of them judges, as in a fit. Rows begin at about a tenth of whatever is
@@ -108,7 +108,7 @@ def forecast(
     each = spec.states * spec.actions / (spec.horizon if spec.layers == 1 else 1)
     share = 0.0 if judge == NONE or privacy.trust == LOCAL else USUAL_SHARE if judge == AUTO else float(judge)
     fewest = FEWEST_PEOPLE if judge == AUTO else 0
-    # Of each number of cells, what is drawn where everybody is counted, and where some judge.
+    # Of each number of cells, what is drawn where all users are counted, and where some judge.
     alone, beside = (
         [_noise(question, privacy, cells, judged) for cells in rows_of]
         for judged in (False, share > 0 and tells_previous(spec))
@@ -147,7 +147,7 @@ def _numbers(people: int | None, needed: list[float]) -> list[int]:
 
 @dataclass(frozen=True)
 class Prospect:
-    """Another promise, and how many people it would take: without and with a table of possible transitions."""
+    """Another guarantee, and how many people it would take: without and with a table of possible transitions."""
 
     promise: Guarantee
     strength: float
@@ -156,7 +156,7 @@ class Prospect:
 
 
 def what_if(base: Forecast, **sizes: Any) -> list[Prospect]:
-    """Forecasts for weaker and stronger promises than `base` has; strength is rho or epsilon. sizes: as for `forecast`."""
+    """Forecasts for weaker and stronger guarantees than `base` has; strength is rho or epsilon. sizes: as for `forecast`."""
     promise = base.guarantee
     rows = []
     for factor in FACTORS:
@@ -191,7 +191,7 @@ def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
 
 
 def _noise(question: CountQuestion | BanditQuestion, promise: Guarantee, width: int, previous: bool = False) -> _Drawn:
-    """The mechanism of the real act, the standard deviation of one count of so many people, and that of a pair's visits, where a
+    """The mechanism of the real act, the standard deviation of one count of this many people, and that of a pair's visits, where a
     fit asks for them by themselves. width: to how many states a pair leads. previous: actions are asked for by the one before, too.
     """
     if promise.trust not in (CENTRAL, LOCAL):

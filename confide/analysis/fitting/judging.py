@@ -35,7 +35,7 @@ def judge(fit: Fit, policy: ArrayLike | Policy, confidence: float = 0.95) -> Fin
     if evidence is None:
         raise no_evidence()
     if knowledge.end is not None:
-        idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # nobody acts after the end
+        idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # there is no action after the end
         table = np.concatenate([table, idle], axis=1)
     in_units = in_people_units(Units.of(fit.config), knowledge.spec.horizon)
     more = evidence.compare(table, confidence)

@@ -103,7 +103,7 @@ def make_learner(
 
 
 def nothing_learned(knowledge: Knowledge, users: int) -> LearningResult:
-    """The result before anything is learned: follow current practice, worth nothing for sure."""
+    """The result before anything is learned: follow current practice, a sure value of 0."""
     states, horizon = knowledge.states, knowledge.spec.horizon
     alike = knowledge.allowed[:states] / knowledge.allowed[:states].sum(axis=1, keepdims=True)
     policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)), np.ones((horizon, states), dtype=np.bool_))
@@ -145,7 +145,7 @@ def learning_result(
 def as_run(learned: Learned, states: int, withheld: bool) -> Policy:
     """The policy for the declared states, with current practice as what it is: follow current practice.
 
-    withheld: where people follow current practice the table is left empty, because what it would be worth without them, run by a
+    withheld: where people follow current practice the table is left empty, because its value without them, run by a
     machine that plays estimated shares of their actions, is not known.
     """
     table, plan = learned.policy[:, :states], plan_of(learned)

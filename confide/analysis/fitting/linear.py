@@ -38,7 +38,7 @@ from .linear_learning import VALUES, gram_name
 from .plan import FAILURE, ONCE, RELEASED, RETURNS, assumptions
 
 VALUES_SHARE = 0.05
-"""Of the promise, spent on what people earned and what V_1 promises them."""
+"""Of the guarantee, spent on people's returns and what V_1 predicts for them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class LinearPlan:
         failure: float = FAILURE,
         calibration: str = TIGHT,
     ) -> LinearPlan:
-        """The plan of a fit: what is asked, and what it costs; all of the promise for Gram sums, unless something is judged."""
+        """The plan of a fit: what is asked, and what it costs; all of the guarantee for Gram sums, unless something is judged."""
         if data.users.mode in (GROUP, ALL):
             raise InvalidInput(
                 "linear-several-episodes",
@@ -119,7 +119,7 @@ class LinearPlan:
 
     @property
     def acts(self) -> list[Act[NoiseMechanism]]:
-        """The acts of privacy: all Gram sums are one, what people earned another."""
+        """The acts of privacy: all Gram sums are one, people's returns another."""
         return [design.act for design in (self.design, self.values) if design is not None]
 
     @cached_property
@@ -186,7 +186,7 @@ class LinearPlan:
         return releases
 
     def logged(self, counted: DatasetCounts) -> Logged:
-        """Sensitive: everybody's steps, as questions are answered from them."""
+        """Sensitive: every user's steps, as questions are answered from them."""
         features, table = self.learner.features, self.features
         if isinstance(features, BlockFeatures):
             if counted.stored is None:
@@ -224,7 +224,7 @@ class LinearPlan:
         return moves, visits * known
 
     def certificate(self, noise: str) -> Certificate:
-        """The certificate of the promise to every person in the data."""
+        """The certificate of the guarantee to every person in the data."""
         conditions = [*assumptions(self.data), self.learner.features.assumption]
         if self.split:
             conditions.append("two halves of the users, drawn at random, give different statistics")

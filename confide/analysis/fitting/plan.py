@@ -44,28 +44,28 @@ from ...protocol.trusts.central import RETURNS_SHARE, possible_cells, std, takes
 from ...validation import Json
 
 STARTS_SHARE = 0.05
-"""Of the promise, spent on how often each state comes first, where that is unknown: one count a person against H."""
+"""Of the guarantee, spent on how often each state comes first, where that is unknown: one count a person against H."""
 
 SHAVED = 1e-9
-"""The share by which the other questions ask for less than is left, so that floats do not round the sum above the promise."""
+"""The share by which the other questions ask for less than is left, so that floats do not round the sum above the guarantee."""
 
 WEIGHED_SHARE = 0.2
-"""Of the promise, spent on rewards weighed by logged propensities, where these are told."""
+"""Of the guarantee, spent on rewards weighed by logged propensities, where these are given."""
 
 PREVIOUS_SHARE = 0.1
-"""Of the promise, spent on actions by the one before, where people judge by chances that are estimated."""
+"""Of the guarantee, spent on actions by the one before, where people judge by chances that are estimated."""
 
 USUAL_SHARE, FEWEST_PEOPLE, NONE = 0.3, 2000, "none"
-"""The share of the people who judge by default, and from how many people on; of fewer everybody is counted."""
+"""The share of the people who judge by default, and from how many people on; of fewer all users are counted."""
 
 MOST_ACTIONS = 8
-"""With more actions too few visits are left of each action before, and chances are told by the state alone."""
+"""With more actions too few visits are left of each action before, and chances depend on the state alone."""
 
 CAME_SHARE = 0.03
-"""Of the promise, spent on how many episodes people's histories have, where these are counted."""
+"""Of the guarantee, spent on how many episodes people's histories have, where these are counted."""
 
 LOST_SHARE = 0.05
-"""Of the promise, spent on who was lost to follow-up after which state and action, where people may be: one count a person."""
+"""Of the guarantee, spent on who was lost to follow-up after which state and action, where people may be: one count a person."""
 
 COUNTS, STARTS, RETURNS, WEIGHED, VISITED = "counts", "starts", "returns", "weighed", "visited"
 PREVIOUS, CAME, LOST = "previous", "came", "lost"
@@ -93,7 +93,7 @@ class Published(NamedTuple):
     question: CountQuestion
 
     def designed(self, data: Dataset, promise: Guarantee, mechanism: str, failure: float, schedule: Schedule) -> Design:
-        """The design of the question, for all of the promise; the last step's transition is counted where the log has it."""
+        """The design of the question, for all of the guarantee; the last step's transition is counted where the log has it."""
         knowledge = data.knowledge
         question = self.question.having(
             last=COUNTED if data.columns.next_state or knowledge.ends else DROPPED,
@@ -116,7 +116,7 @@ class Published(NamedTuple):
 
 @dataclass(frozen=True)
 class CountPlan:
-    """Counts of everybody, how often each state comes first, and what people earned: priced together, asked once.
+    """Counts of all users, how often each state comes first, and people's returns: priced together, asked once.
 
     calibration: `tight`, or `paper` or `sound` where one question is asked as its paper asks it.
     """
@@ -137,7 +137,7 @@ class CountPlan:
         failure: float = FAILURE,
         schedule: Schedule = ONCE,
     ) -> CountPlan:
-        """The plan of a fit as a paper has it: one question, for all of the promise."""
+        """The plan of a fit as a paper has it: one question, for all of the guarantee."""
         if data.floor is not None:
             raise InvalidInput(
                 "paper-asks-no-propensities",
@@ -210,7 +210,7 @@ class CountPlan:
         shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
         accepted = validation.between("failure", failure, 1e-12, 0.5)
         promised, radii = replace(promise, unit=data.unit), len(questions)
-        if not data.loses:  # what those who are lost would have earned is unknown
+        if not data.loses:  # what the returns of those who are lost are unknown
             questions[RETURNS] = ReturnsQuestion.of(knowledge.spec.horizon, pure, knowledge.returns)
         priced = together(
             [
@@ -246,7 +246,7 @@ class CountPlan:
 
     @property
     def split(self) -> bool:
-        """False: everybody is counted together."""
+        """False: all users are counted together."""
         return False
 
     @property
@@ -317,7 +317,7 @@ class CountPlan:
         return released
 
     def certificate(self, noise: str) -> Certificate:
-        """The certificate of the promise to every person in the data."""
+        """The certificate of the guarantee to every person in the data."""
         if not self.promise.private:
             return self.designs[COUNTS].certificate(noise)
         remarks = list(self.designs[COUNTS].remarks)
@@ -338,8 +338,8 @@ def question_for(
     centre: of rewards that are not known. loses: whether people may be lost, so that their last transition is not counted.
 
     Of a single step nothing follows, so no transition is asked for. Otherwise visits are rows of transitions if every step's
-    transition is counted: its next state is told, or it may be taken
-    for the end because in a per-step model nothing is worth anything after the last step (and because every pair may
+    transition is counted: its next state is given, or it may be taken
+    for the end because in a per-step model nothing has a value after the last step (and because every pair may
     end). Otherwise visits are asked for too.
     """
     spec, end = knowledge.spec, knowledge.end
@@ -431,7 +431,7 @@ LOST_BY = (
 
 
 def assumptions(data: Dataset) -> list[str]:
-    """The conditions under which the promise holds, in sentences."""
+    """The conditions under which the guarantee holds, in sentences."""
     users, horizon = data.users, data.knowledge.spec.horizon
     people = {
         "one": "one episode a person" if data.columns.user else "every episode is another person's",

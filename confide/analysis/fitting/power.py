@@ -3,9 +3,9 @@ and how well it covers the problem.
 
 Found means called sure. Worlds are drawn in which the actions of a state differ by a chosen amount (`planning.dispersed`); nothing
 that the release says about which action is better enters. In each, people are logged as often as in the release, the part of it
-that chooses is drawn with its luck and its noise, and the learner chooses a policy by it. The part that judges is independent of
-that, and its estimate is normal given the policy, with the variances and the doubt that `planning.ope` states. So the chance that
-the policy's gain is called sure is
+that chooses is drawn with its sampling error and its noise, and the learner chooses a policy by it. The part that judges is
+independent of that, and its estimate is normal given the policy, with the variances and the doubt that `planning.ope` states. So
+the chance that the policy's gain is called sure is
 
     Phi((gain + shift - unknown) / deviation - quantile(confidence)).
 
@@ -57,10 +57,10 @@ EFFORT = ((5_000, 10, 6), (100_000, 5, 5), (10**9, 1, 3))
 
 
 FACTORS = (0.1, 1.0, 10.0)
-"""Between promises that are compared, in the inverse variance of their noise."""
+"""Between guarantees that are compared, in the inverse variance of their noise."""
 
 LARGE = 10**5
-"""From so many cells on other promises are not rehearsed, but for none at all."""
+"""From this many cells on other guarantees are not rehearsed, but for none at all."""
 
 
 class Found(NamedTuple):
@@ -159,8 +159,8 @@ def prospects(
     """`coverage` and `power`, plain numbers; empty for learners without a model of the log. in_units: converts a gain into people's
     units, cut to what can be gained over current practice.
 
-    power: the `gain` that would have been found with this `chance`; null if not even the `largest` possible one. promises: the same
-    under other promises (`promise` null is no privacy).
+    power: the `gain` that would have been found with this `chance`; null if not even the `largest` possible one. `promises`: the
+    same under other guarantees (`promise` null is no privacy).
     """
     ours = apvi_of(learner)
     if ours is None or plan.evidence is None:
@@ -217,7 +217,7 @@ def coverage(plan: OfflinePlan) -> StatedCoverage:
 
 
 def _other(promise: Guarantee, factor: float) -> OtherGuarantee:
-    """The promise whose noise has variance 1/factor of this one's."""
+    """The guarantee whose noise has variance 1/factor of this one's."""
     if promise.rho is not None:
         return {"rho": promise.rho * factor, "epsilon": None, "delta": 0.0}
     epsilon = promise.epsilon or 0.0

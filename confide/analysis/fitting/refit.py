@@ -44,7 +44,7 @@ def releases_of(fit: Fit) -> dict[str, Any]:
 
 
 def recollection(fit: Fit, releases: Mapping[str, Any]) -> Recollection | None:
-    """What those who judged a fit said, for plans that are learned from its release again; None where nobody judges."""
+    """What those who judged a fit said, for plans that are learned from its release again; None without judging users."""
     if not fit.config.get("judge"):
         return None
     logged = fit.config.get("propensity_floor") is not None
@@ -62,7 +62,7 @@ def refit(
     alone: bool = False,
     **options: Any,
 ) -> Fit:
-    """The fit that another learner, or other options, make of the same release. The promise stays what it was.
+    """The fit that another learner, or other options, make of the same release. The guarantee stays what it was.
 
     What those who judge said stays with the policy that they were asked about; another is not called better, and alarms stay.
     A linear learner's answers are about its own values, so with other pessimism it decides anew at the first step only.

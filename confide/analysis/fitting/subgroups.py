@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 FEWEST, STANDS_OUT = 50, 4.0
-"""Of a group something is said from so many judging people on, if they exceed so many deviations of their noise."""
+"""Of a group something is said from this many judging people on, if they exceed this many deviations of their noise."""
 
 
 def group_gains(

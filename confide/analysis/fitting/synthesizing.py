@@ -193,7 +193,7 @@ def _labelled(labels: NDArray[np.str_], numbers: NDArray[np.int64]) -> NDArray[n
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """One row a step that somebody took: (rows,) each, people after people."""
+    """One row a step: (rows,) each, people after people."""
 
     person: NDArray[np.int64]
     step: NDArray[np.int64]

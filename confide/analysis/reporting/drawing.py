@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from .numbers import written
 
-# Okabe and Ito's colours, which people with any colour vision tell apart. A page may set them anew for a dark screen.
+# Okabe and Ito's colours, which people with any colour vision distinguish. A page may set them anew for a dark screen.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#F0E442", "#000000")
 COLOURS = tuple(f"var(--c{index},{colour})" for index, colour in enumerate(_COLOURS))
 INK, SOFT, LINE, BACK = "var(--ink,#222)", "var(--soft,#666)", "var(--line,#ddd)", "var(--back,#eee)"
 WIDE, NARROW = 720, 340
-"""Widths of a picture in pixels: on a desk, and on a telephone, where letters keep their size."""
+"""Widths of a picture in pixels: on a desk, and on a telephone, where text keeps its size."""
 
 Interval = tuple[str, float, float, float, float | None]
 """A name, a value, the ends of its interval, and a pessimistic bound if there is one."""

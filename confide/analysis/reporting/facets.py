@@ -52,7 +52,7 @@ PANEL = (4.1, 3.1)
 """Inches of a panel."""
 
 LEGEND, LETTERS = 2.4, 30
-"""Inches beside the panels, and letters of a line there."""
+"""Inches beside the panels, and characters of a line there."""
 
 
 class FacetCurve(NamedTuple):
@@ -149,7 +149,7 @@ def _numbered(index: int) -> LineStyle:
 
 
 def _sheet(panels: int) -> tuple[Figure, list[Axes]]:
-    """A figure with room for so many panels and a legend beside them."""
+    """A figure with room for this many panels and a legend beside them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -6,7 +6,7 @@ Distributions of ratios: a strip of dots for each, and the geometric mean of the
 
 Values over the number of people: one line for the mean over seeds, a band from the lowest to the highest.
 
-One number against another: how regret falls, or rises, as a promise changes.
+One number against another: how regret falls, or rises, as a guarantee changes.
 
 How often values come out: histograms over each other.
 """
@@ -38,7 +38,7 @@ _Line: TypeAlias = tuple[str, NDArray[np.int64], NDArray[np.float64]]
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
-# Okabe and Ito's colours, which people with any colour vision tell apart, without the yellow that white swallows.
+# Okabe and Ito's colours, which people with any colour vision distinguish, without the yellow that white swallows.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
 DASHES: tuple[Dashes, ...] = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1, 1.5)))
@@ -50,7 +50,7 @@ LINE_HEIGHT = 1.35 * FONT / 72
 """Inches that a label takes."""
 
 LABEL_WIDTH = 28
-"""Letters after which a label is broken."""
+"""Characters after which a label is broken."""
 
 # A curve is drawn through at most this many points: more than pixels, few enough for a small SVG.
 MOST_POINTS = 600
@@ -65,7 +65,7 @@ class LineStyle(TypedDict, total=False):
 
 
 def check_picture(path: str | Path) -> Path:
-    """The path, refused if no picture can be written there; worth asking before a long run."""
+    """The path, refused if no picture can be written there; ask before a long run."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise InvalidInput(
@@ -116,7 +116,7 @@ def regret_figure(
 
 def taste() -> AbstractContextManager[None]:
     """Matplotlib's settings for a picture: whatever the user's own are, the same run gives the same picture. Ids in an SVG are not
-    random; letters of a PDF and of an SVG stay letters, as publishers ask."""
+    random; submissions of a PDF and of an SVG stay submissions, as publishers ask."""
     import matplotlib
 
     ours: dict[Any, Any] = {"svg.hashsalt": "confide", "svg.fonttype": "none", "font.size": FONT, "pdf.fonttype": 42}

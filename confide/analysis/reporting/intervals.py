@@ -15,7 +15,7 @@ as Student has it for one group, and Welch (with Satterthwaite's degrees of free
 
 Means and ratios: a moderated t. The scores of a mean are relative deviations, and few seeds say little of how large these are:
 three that happen to be alike would have an interval of no width. So sigma_g^2 is not var(s_g) alone, but that together with a
-prior worth d0 seeds of relative deviation s0 (Smyth 2004 has it for genes, of which there are many with few samples each):
+prior that weighs d0 seeds of relative deviation s0 (Smyth 2004 has it for genes, of which there are many with few samples each):
 
     sigma_g^2 = (d0 s0^2 + (n_g - 1) var(s_g)) / (d0 + n_g - 1),   f_g = d0 + n_g - 1,   t at 98.5 %.
 

@@ -26,7 +26,7 @@ def written(value: float | None, sign: bool = False, digits: int = 3) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of them: `1 seed`, `1,000 seeds`."""
+    """A number of them: `1 seed`, `1,000 seeds`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

@@ -1,5 +1,5 @@
 """The report of a fit on real data: one HTML file without network or script. Everything in it is public already:
-it shows the release's consequences, the promise, and the policy; no count of the data stands in it.
+it shows the release's consequences, the guarantee, and the policy; no count of the data stands in it.
 
 The parts of a report that show the policy itself: what it says, and where it leaves current practice.
 """
@@ -153,12 +153,12 @@ def render(
 
 
 def noun(promise: Guarantee) -> str:
-    """The unit that a promise hides, as a noun: a person, or an episode where nothing tells people apart."""
+    """The unit that a guarantee hides, as a noun: a person, or an episode where nothing tells people apart."""
     return "episode" if promise.unit.startswith("one episode") else "person"
 
 
 def summary(findings: Findings, certificate: Certificate, steps: int) -> str:
-    """HTML for a notebook: whether the policy is better, and a picture of what it is worth."""
+    """HTML for a notebook: whether the policy is better, and a picture of its value."""
     promise = certificate.guarantee
     body = _verdict(findings, promise) + _worth(findings, steps, noun(promise))
     return f'{NOTEBOOK}<div class="confide">{re.sub(r"</?a[^>]*>", "", body)}</div>'
@@ -336,7 +336,7 @@ def _coverage(findings: Findings) -> str:
 
 
 def _cost(findings: Findings, true: Guarantee) -> str:
-    """Which gain is found under this and other promises, and without privacy."""
+    """Which gain is found under this and other guarantees, and without privacy."""
     power, unit = findings.get("power"), noun(true)
     if power is None or not power["guarantees"]:
         return ""

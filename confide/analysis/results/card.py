@@ -1,4 +1,4 @@
-"""A model card: what a policy was learned from, what was promised, what it is good for and what not. JSON, and a page."""
+"""A model card: what a policy was learned from, what was guaranteed, what it is good for and what not. JSON, and a page."""
 
 from __future__ import annotations
 

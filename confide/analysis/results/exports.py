@@ -26,7 +26,7 @@ def chosen(fit: Fit) -> NDArray[np.int64]:
 
 
 def as_json(fit: Fit) -> str:
-    """JSON: labels, the action at each step and state, and the promise."""
+    """JSON: labels, the action at each step and state, and the guarantee."""
     best = chosen(fit)
     names = (*fit.actions, CURRENT_PRACTICE)
     steps: Json = "every" if len(best) == 1 and fit.table().probabilities.shape[0] > 1 else list(range(len(best)))

@@ -2,7 +2,7 @@
 
 Everything here may be published: it is the release, what was computed from it, and what was public before.
 
-The arrays of a saved policy: what it does, what it is surely worth, and what was public beforehand.
+The arrays of a saved policy: what it does, the value it surely has, and what was public beforehand.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Fit:
         return self.actions[action] if isinstance(action, int) else action
 
     def warn_of(self, change: bool) -> None:
-        """Warn whoever asks for a change that this fit found no reason to recommend."""
+        """Warn a caller who asks for a change that this fit found no reason to recommend."""
         if change and self.findings.get("recommended") is False:
             warnings.warn(
                 "This policy is not recommended: its fit could not say that it is better than current practice. `report` says why.",
@@ -188,11 +188,11 @@ class Fit:
 
     @property
     def differences(self) -> list[StatedDifference[str]]:
-        """Where the policy leaves current practice and what that is worth, the greatest first, with labels."""
+        """Where the policy leaves current practice and the value of that, the greatest first, with labels."""
         return with_labels(self.findings.get("differences") or [], self.states, self.actions)
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: whether the policy is better, and what it is worth."""
+        """HTML for a notebook: whether the policy is better, and its value."""
         from ..reporting.offline_report import summary
 
         return summary(self.findings, self.certificate, int(self.config["horizon"]))

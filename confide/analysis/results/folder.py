@@ -28,7 +28,7 @@ _UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZi
 
 
 def check_free(folder: str | Path, names: Collection[str], replace: bool = False) -> Path:
-    """The folder as a path, refused if results cannot be put there; worth asking before a long run.
+    """The folder as a path, refused if results cannot be put there; ask before a long run.
 
     A folder that exists is taken only if it is empty, or if it is to be replaced and holds nothing but `names`.
     """
@@ -65,7 +65,7 @@ def check_free(folder: str | Path, names: Collection[str], replace: bool = False
 def complete_folder(folder: Path) -> Iterator[Path]:
     """A new folder to write into, which takes the name `folder` when the block ends, and is removed if the block fails.
 
-    The name changes in one step, after everything is on disk: whoever looks, and whatever is killed, finds the old
+    The name changes in one step, after everything is on disk: a reader, and a process that is killed, find the old
     folder or the new one, complete. A process that is killed may leave a hidden folder `.NAME.*.partial` beside it.
     """
     draft = folder.parent / f".{folder.name}.{secrets.token_hex(8)}.partial"
@@ -84,7 +84,7 @@ def complete_folder(folder: Path) -> Iterator[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder: in one step its name, so that nobody finds half of it, and then what was in it."""
+    """Remove a folder: in one step its name, so that half of it is never found, and then what was in it."""
     draft = folder.parent / f".{folder.name.lstrip('.')}.{secrets.token_hex(8)}.partial"
     with suppress(OSError):
         os.rename(folder, draft)

@@ -43,7 +43,7 @@ class Run:
     """One learner in one environment under one guarantee, for several seeds.
 
     regret: (seeds, C) cumulative regret after checkpoints (C,) episodes, exact: how much less the policies in use were
-    worth than the best one. Where the model is not known, `measure` is `return`, it holds summed rewards instead, and
+    value than the best one. Where the model is not known, `measure` is `return`, it holds summed rewards instead, and
     `optimal_value` is NaN. random_value: of acting uniformly at random, NaN likewise. Values are in learners' units: a sum of H
     rewards in [0, 1].
     """
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The label, or else learner and promise."""
+        """The label, or else learner and guarantee."""
         return self.label or f"{self.learner}, {self.certificate.guarantee}"
 
     def summary(self) -> dict[str, float | None]:
@@ -157,7 +157,7 @@ class Run:
         return pyarrow.table(self.to_dict())
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: what was run, its regret, and what was promised."""
+        """HTML for a notebook: what was run, its regret, and what was guaranteed."""
         value = written(float(self.final_value.mean()), digits=4)
         if math.isfinite(self.optimal_value):
             value += f" of {written(self.optimal_value, digits=4)}"
@@ -170,7 +170,7 @@ class Run:
 
     @classmethod
     def check_folder(cls, folder: str | Path, *, replace: bool = False) -> Path:
-        """The path, refused if a run could not be saved there; worth asking before a long run."""
+        """The path, refused if a run could not be saved there; ask before a long run."""
         return check_free(folder, FILES, replace)
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
