@@ -1,8 +1,8 @@
 """Adapters of learners to a contract: how one gets its context, and how its state becomes bytes, by kind of question.
 
-Who learns from counts asks everybody the same, or about pairs by a law that follows the policy. Who learns about a linear mixture
+Who learns from counts asks every user the same, or about pairs by a law that follows the policy. Who learns about a linear mixture
 has a new question in every round, about the value function that it planned with; it knows features, which are in the contract's
-design, and rewards, which are beside it. Who learns linear models of described features asks everybody the same.
+design, and rewards, which are beside it. Who learns linear models of described features asks every user the same.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LearnerAdapter(Protocol[S]):
         ...
 
     def expected_bytes(self, state: S) -> bytes:
-        """The visits expected of whoever follows the state's policy, as bytes; empty where people are not weighed by them."""
+        """The visits expected of a user who follows the state's policy, as bytes; empty where people are not weighed by them."""
         ...
 
     def question_bytes(self, state: S) -> bytes:
@@ -67,7 +67,7 @@ class LearnerAdapter(Protocol[S]):
         ...
 
     def first_bytes(self, state: S) -> bytes:
-        """The policies before anybody came, as they are published."""
+        """The policies before the first user, as they are published."""
         ...
 
 
@@ -143,7 +143,7 @@ class MixtureAdapter(_Tables):
         return mixture_from_bytes(data, self.context)
 
     def expected_bytes(self, state: object) -> bytes:
-        """Empty, nobody is weighed: E[Y] = <X, theta> whichever policy was followed, and whichever values were asked about."""
+        """Empty, no user is weighed: E[Y] = <X, theta> whichever policy was followed, and whichever values were asked about."""
         return b""
 
     def question_bytes(self, state: MixtureState) -> bytes:
@@ -173,7 +173,7 @@ class FeatureAdapter:
         return feature_from_bytes(data, self.context)
 
     def expected_bytes(self, state: FeatureState) -> bytes:
-        """Empty, nobody is weighed: what is regressed on features does not depend on the policy that was followed."""
+        """Empty, no user is weighed: what is regressed on features does not depend on the policy that was followed."""
         return b""
 
     def question_bytes(self, state: FeatureState) -> bytes:

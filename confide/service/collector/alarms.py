@@ -24,8 +24,8 @@ for all of them together."""
 DOUBTS = 0.02
 """The probability, about, that what a round of honest reports taught waits for the next one."""
 REMARKABLE = 1.0
-"""Standard deviations. Where a row that raised an alarm had more than so many too many when the published policy was learned, that
-policy is not trusted."""
+"""Standard deviations. Where a row with an alarm exceeded its expectation by more than this when the published policy was learned,
+that policy is not trusted."""
 
 
 class Alarm(NamedTuple):
@@ -48,7 +48,7 @@ def round_alarm(store: CollectorStore, number: int) -> Alarm | None:
     """What honest devices cannot have sent in a round, or in all up to it, or are unlikely to have sent; None if there is nothing
     of either.
 
-    Reports are judged by the law of the round that they followed. Of those who followed one too old to be told apart, the law is
+    Reports are judged by the law of the round that they followed. Of those who followed one too old to be distinguished, the law is
     not known.
     """
     design, rounds = store.contract.design, len(store.contract.ends)

@@ -1,4 +1,4 @@
-"""The collector as a web application: public documents, and one endpoint for letters, checked before anything is counted."""
+"""The collector as a web application: public documents, and one endpoint for submissions, checked before anything is counted."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Collector:
         ).encode()
 
     def start(self) -> None:
-        """Publish what is committed, where nobody else must confirm it, and begin to count."""
+        """Publish what is committed, where no other process must confirm it, and begin to count."""
         if self.remote is None:
             self.publisher.advance()
         self.counter.start()
@@ -174,7 +174,7 @@ class Collector:
         return Response(self.closer.certificate, media_type=JSON)
 
     async def report_endpoint(self, request: Request) -> Response:
-        """Take one letter: 201 when it is counted and on disk, 200 if it was before."""
+        """Take one submission: 201 when it is counted and on disk, 200 if it was before."""
         check_rate(request, self.limit)
         assert self.intake is not None
         self._check_paused()
@@ -265,7 +265,7 @@ class Collector:
         return Response(json.dumps(answer), media_type=JSON, headers={"Cache-Control": "no-store"})
 
     def check_operator(self, request: Request) -> None:
-        """Refuse whoever does not show the operator's token."""
+        """Refuse a request that does not show the operator's token."""
         if not shows_token(request, self._folder.token()):
             raise Refused(
                 "token", "token-missing", "Only the operator may see this: Authorization: Bearer, then the token."
@@ -334,7 +334,7 @@ def resident() -> int | None:
 
 
 class Intake:
-    """Reads and checks letters of one contract."""
+    """Reads and checks submissions of one contract."""
 
     def __init__(self, contract: Contract, question_digests: Mapping[int, bytes]) -> None:
         """question_digests: the fingerprint of each round's question, where that changes from round to round."""
@@ -344,7 +344,7 @@ class Intake:
         self.longest = upload_length(contract.design) + (0 if self._tokens is None else TOKEN_BYTES)
 
     def read(self, body: bytes, current: int) -> Arrival:
-        """Accept a letter, whose sender followed a round up to the current one; or refuse it. Its token is checked when it is
+        """Accept a submission, whose sender followed a round up to the current one; or refuse it. Its token is checked when it is
         counted."""
         body, token = (body, b"") if self._tokens is None else (body[:-TOKEN_BYTES], body[-TOKEN_BYTES:])
         try:

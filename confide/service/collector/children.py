@@ -1,5 +1,5 @@
-"""The curator of a joint contract, and the issuer of tokens, as child processes, where nobody else runs them. The collector never
-loads what they load, nor holds their keys."""
+"""The curator of a joint contract, and the issuer of tokens, as child processes, where no other operator runs them. The collector
+never loads what they load, nor holds their keys."""
 
 from __future__ import annotations
 

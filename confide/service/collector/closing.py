@@ -94,7 +94,7 @@ class Publisher:
 
     def check(self) -> None:
         """Refuse a database that is behind what was published, or that holds another head under its number; and a folder that is
-        behind its own database, which is told after the file was written. Nothing is written here."""
+        behind its own database, which hears of it after the file was written. Nothing is written here."""
         found = self._store.exists()
         newest = self._store.newest() if found else None
         ours = newest is not None and newest.head.contract == self._contract.digest.hex()
@@ -247,7 +247,7 @@ class RoundCloser(threading.Thread):
         one is in doubt. Then what the reports before it taught stays: the policy that is published; or, after an alarm, chance,
         where nothing before it is known to be sound.
 
-        Sums are of everybody so far, so that what was learned after an alarm is never trusted again: a successor begins anew.
+        Sums are of all users so far, so that what was learned after an alarm is never trusted again: a successor begins anew.
         """
         number = newest.head.round
         kept, asked = self._store.policy(newest.head.policy), newest.head.question
@@ -275,7 +275,7 @@ class RoundCloser(threading.Thread):
         self._publish()
 
     def _publish(self) -> SignedHead | None:
-        """Publish the newest committed head, once whoever must have stored it has; an end is published all the same."""
+        """Publish the newest committed head, once the processes that must have stored it have; an end is published all the same."""
         newest = self._store.newest()
         if newest is not None:
             with contextlib.suppress(*((Unanswered,) if newest.head.ended else ())):

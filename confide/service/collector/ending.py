@@ -22,7 +22,7 @@ TRIES = 5
 def end(folder: Folder, database: str | None = None) -> dict[str, Any]:
     """End a service before its schedule does: reports of the open round are dropped, and the last policy stays.
 
-    Collectors that run publish it within a second; letters are answered 410 from the moment this returns.
+    Collectors that run publish it within a second; submissions are answered 410 from the moment this returns.
     """
     contract = folder.contract()
     private = folder.key(contract)

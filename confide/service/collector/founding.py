@@ -1,4 +1,4 @@
-"""Makes a service: what it learns, under which promise and when, becomes its contract and its folder."""
+"""Makes a service: what it learns, under which guarantee and when, becomes its contract and its folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WINDOW = 600.0
 
 @dataclass(frozen=True)
 class ServiceChoices:
-    """What is chosen of a new service: sizes, promise and people, and what has a default."""
+    """What is chosen of a new service: sizes, guarantee and people, and what has a default."""
 
     spec: Spec
     promise: Guarantee
@@ -70,7 +70,7 @@ class ServiceChoices:
     before: Contract | None = None
     """The contract that this one follows: its name and operator, and the next version."""
     endless: bool = False
-    """Whether more or fewer than `people` may come: the rule of the schedule is public, and has no end that anybody reaches."""
+    """Whether more or fewer than `people` may come: the rule of the schedule is public, and has no end that is ever reached."""
     batch: int | None = None
     """Of a shuffler: how many people a batch needs, where all are to be equal."""
     honest: float | None = None
@@ -80,9 +80,9 @@ class ServiceChoices:
     between: Mapping[str, Json] = field(default_factory=dict)
     """What else the contract is to say of its shuffler or its curator."""
     between_key: bytes | None = None
-    """Of a successor, the private key of the shuffler or curator before; None where whoever runs it has it."""
+    """Of a successor, the private key of the shuffler or curator before; None where its operator has it."""
     issuer: TokenIssuer | None = None
-    """Who issues tokens, one a person; None leaves the service open to anybody."""
+    """Who issues tokens, one a person; None leaves the service open to any client."""
     forecast: Mapping[str, int | None] | None = None
     """From how many people on half of the possible gain is had, as a simulation says: `people`, `low` and `high`."""
     features: MixtureFeatures | None = None
@@ -94,7 +94,7 @@ class ServiceChoices:
 
     @property
     def role(self) -> str | None:
-        """The role of whoever stands between devices and the collector; None if nobody does."""
+        """The role of the intermediary between devices and the collector; None without one."""
         return ROLES.get(self.promise.trust)
 
     @property

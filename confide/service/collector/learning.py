@@ -1,4 +1,4 @@
-"""The child process that learns, so that whoever serves never waits for it: sums in, a release and a policy out.
+"""The child process that learns, so that the serving process never waits for it: sums in, a release and a policy out.
 
 Messages are msgpack, each after its length, over standard input and output. The first is the contract. It holds nothing: what it
 is given and what it gives back is all in the store. When its parent is gone, its input ends, and so does it.
@@ -55,15 +55,15 @@ class RoundLearner:
         self.context = self.adapter.context
 
     def begin(self) -> list[bytes]:
-        """The state before anybody came, the sum of nobody, the first policy, the visits expected of whoever follows it, and what
-        people are asked."""
+        """The state before the first user, the sum over no users, the first policy, the visits expected of a user who follows it,
+        and what people are asked."""
         state = self.learner.begin(self.context, np.random.default_rng())
         parts = [self.adapter.state_to_bytes(state), empty_sum(self.design), self.adapter.first_bytes(state)]
         return [*parts, self.adapter.expected_bytes(state), self.adapter.question_bytes(state)]
 
     def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
-        """The state after a round, the sum of everybody so far, the next policy, the visits expected of whoever follows it, the
-        release it was learned from, and what people are asked next.
+        """The state after a round, the sum over all users so far, the next policy, the visits expected of a user who follows it,
+        the release it was learned from, and what people are asked next.
 
         groups: the visits expected of people who followed one policy, if known, and the sum of what they reported (or a
         curator's release); those who followed the round's own come last.
@@ -86,7 +86,7 @@ class RoundLearner:
         return [*parts, self.adapter.expected_bytes(after), release.to_bytes(), self.adapter.question_bytes(after)]
 
     def certificate(self) -> list[bytes]:
-        """The certificate as JSON: what is promised to everybody, and to one who sends more reports than the contract allows."""
+        """The certificate as JSON: what is guaranteed to every user, and to one who sends more reports than the contract allows."""
         design, contract = self.design, self.contract
         allowed = contract.document["reports_per_person"]
         repeated = []
@@ -107,7 +107,7 @@ class RoundLearner:
 
 
 def assumptions(contract: Contract) -> list[str]:
-    """What the promise of a service assumes beyond its mechanism, in plain sentences."""
+    """What the guarantee of a service assumes beyond its mechanism, in plain sentences."""
     if contract.intermediary is not None:
         return promises.assumptions(contract, contract.intermediary)
     sentences = [
@@ -147,7 +147,7 @@ def main() -> None:
             answer = [False, f"{type(error).__name__}: {error}"]
         try:
             send(target, answer)
-        except BrokenPipeError:  # whoever asked was killed meanwhile; nobody is told, and nothing more is written
+        except BrokenPipeError:  # the process that asked was killed meanwhile; no message, and nothing more is written
             os.dup2(os.open(os.devnull, os.O_WRONLY), target.fileno())
             return
 

@@ -1,4 +1,4 @@
-"""Counters that an operator may watch. Under trust local all of them are computed from reports, which are anybody's to see."""
+"""Counters that an operator may watch. Under trust local all of them are computed from reports, which are public."""
 
 from __future__ import annotations
 

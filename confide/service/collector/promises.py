@@ -23,7 +23,7 @@ ALONE = (
 
 
 def with_reports(design: Design, many: int) -> Guarantee:
-    """The guarantee of one person who sends so many reports."""
+    """The guarantee of one person who sends this many reports."""
     return design.guarantee if many == 1 else _REPEATED[design.trust](design, many)
 
 
@@ -33,7 +33,7 @@ def _apart(design: Design, many: int) -> Guarantee:
 
 
 def _together(design: Design, many: int) -> Guarantee:
-    """The guarantee at a curator: sums move by so many times as much, whether the reports are in one batch or in several."""
+    """The guarantee at a curator: sums move by this many times as much, whether the reports are in one batch or in several."""
     act = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times)
     return true_guarantee(act.loss, design.requested)
 
@@ -55,7 +55,7 @@ _REPEATED: dict[str, Callable[[Design, int], Guarantee]] = {LOCAL: _apart, JOINT
 
 
 def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float:
-    """The epsilon at this delta for so many reports at once, each of which keeps epsilon(d) at every d.
+    """The epsilon at this delta for this many reports at once, each of which keeps epsilon(d) at every d.
 
     Changing them one after the other costs m e with d (1 + exp(e) + ... + exp((m-1) e)); of the d for which that is at most
     delta, `STEP` apart, the one with the least e is taken.
@@ -71,7 +71,7 @@ def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float
 
 
 def assumptions(contract: Contract, about: Intermediary) -> list[str]:
-    """What the promise of a service with a shuffler or a curator assumes beyond its mechanism, in plain sentences."""
+    """What the guarantee of a service with a shuffler or a curator assumes beyond its mechanism, in plain sentences."""
     sentences = _curated(about) if about.role == CURATOR else _shuffled(contract, about)
     return [
         *sentences,
@@ -95,7 +95,7 @@ def _curated(about: Intermediary) -> list[str]:
 
 
 def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
-    """What is assumed of a shuffler: which of two promises holds depends on who runs it."""
+    """What is assumed of a shuffler: which of two guarantees holds depends on who runs it."""
     mixing = contract.design.mixing
     assert mixing is not None
     alone = _local(contract.design)

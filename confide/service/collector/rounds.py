@@ -1,4 +1,4 @@
-"""Closes a round into a release about everybody so far: from reports, a shuffler's sums, or a curator's release."""
+"""Closes a round into a release about all users so far: from reports, a shuffler's sums, or a curator's release."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RoundReader = Callable[[Design, bytes, bytes], tuple[bytes, Any]]
 
 
 def empty_sum(design: Design) -> bytes:
-    """The bytes of the sum before anybody came; empty where a curator keeps the sum."""
+    """The bytes of the sum before the first user; empty where a curator keeps the sum."""
     if design.mixing is not None:
         return _packed([Sum.empty(design, level) for level in range(len(design.devices))])
     return b"" if not design.devices else Sum.empty(design).to_bytes()
 
 
 def close_round(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
-    """The sum of everybody so far, and the release about them. before: the sum up to the round; during: what the round adds."""
+    """The sum of all users so far, and the release about them. before: the sum up to the round; during: what the round adds."""
     return _READERS[design.trust](design, before, during)
 
 
@@ -78,7 +78,7 @@ def _unpacked(data: bytes, design: Design) -> list[Sum]:
 
 
 def _joint(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
-    """No sum, and the curator's release, which is already about everybody."""
+    """No sum, and the curator's release, which is already about every user."""
     release = read_release(design, during)
     if release.guarantee != design.guarantee or release.users not in design.schedule.ends:
         raise FormatError("release-not-of-design", "This release is not one that the contract's design makes.")

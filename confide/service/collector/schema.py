@@ -1,7 +1,7 @@
 """The tables of a collector, and the statements that its store executes.
 
-There are as few statements for a group of letters as each kind of database allows.
-Postgres is a conversation, in which every turn costs both sides as much as twenty letters: so ids go as one array, all that is
+There are as few statements for a group of submissions as each kind of database allows.
+Postgres is a conversation, in which every turn costs both sides as much as twenty submissions: so ids go as one array, all that is
 written goes in one statement, and there are two turns: begin, lock and look; write and commit. Statements of a turn go together and
 are answered together, but run one after the other, each with a snapshot of its own: what is known of ids is asked once the lock is
 held, or what another collector wrote meanwhile would not be seen. SQLite is a library, to which a statement more costs little.
@@ -44,7 +44,7 @@ tally = Table(
     Column("people", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),
 )
-"""One row, which whoever counts has locked: the round that is counted into, everybody so far, and how often it was changed."""
+"""One row, locked by the counting process: the round that is counted into, all users so far, and how often it was changed."""
 
 sums = Table(
     "sums",
@@ -55,7 +55,7 @@ sums = Table(
     Column("total", LargeBinary, nullable=False),
 )
 """What was reported in each round that is not closed yet, by the round whose policy people followed and by the process that
-counted: nobody reads what another adds to."""
+counted: no transaction reads what another adds to."""
 
 ids = Table(
     "ids",
@@ -74,7 +74,7 @@ def _signed(name: str) -> Table:
 
 
 heads, closings = _signed("heads"), _signed("taken_closings")
-"""Those of the collector; and of a shuffler or curator those that were taken: nobody else's word counts for what came before. A
+"""Those of the collector; and of a shuffler or curator those that were taken: no other party's word counts for what came before. A
 curator in the same database has a table `closings` of its own."""
 releases = Table(
     "releases", TABLES, Column("number", Integer, primary_key=True), Column("data", LargeBinary, nullable=False)
@@ -93,12 +93,12 @@ states = Table(
     Column("state", LargeBinary, nullable=False),
     Column("total", LargeBinary, nullable=False),
 )
-"""Where the learner stood when a round was opened, and the sum of everybody before it; only the last is kept."""
+"""Where the learner stood when a round was opened, and the sum of every user before it; only the last is kept."""
 
 expectations = Table(
     "expectations", TABLES, Column("number", Integer, primary_key=True), Column("data", LargeBinary, nullable=False)
 )
-"""The visits expected of whoever follows a round's policy, for learners that weigh people by them; only of the last rounds."""
+"""The visits expected of a user who follows a round's policy, for learners that weigh people by them; only of the last rounds."""
 
 
 POSTGRES = "postgresql"

@@ -24,7 +24,7 @@ TIMEOUT = 10.0
 SILENCE = 5.0
 """Seconds without an answer after which it counts as gone."""
 MOVES = 3
-"""How often whoever is asked may name another who has the lease."""
+"""How often a process that is queried may name another that has the lease."""
 MOST_BYTES = 1 << 28
 PATHS = {CURATOR: "releases"}
 SCHEMES = ("http://", "https://")
@@ -55,7 +55,7 @@ class RoundSource(Protocol):
         ...
 
     def announce(self, head: SignedHead) -> None:
-        """Show a round to whoever must have stored it before it is published; refused if they have not."""
+        """Show a round to the process that must have stored it before it is published; refused if they have not."""
         ...
 
 
@@ -70,7 +70,7 @@ class CountedReports:
         return round_alarm(self._store, number)
 
     def idle(self, number: int) -> bool:
-        """Whether nobody opened another round, and this one is not full."""
+        """Whether no other round was opened, and this one is not full."""
         opened, counting = self._store.look()
         return opened == number >= counting
 
@@ -81,7 +81,7 @@ class CountedReports:
         return RoundData(*self._store.round_data(number), self._store.contract.ends[number - 1])
 
     def announce(self, head: SignedHead) -> None:
-        """Nothing: nobody else stores it but devices and witnesses."""
+        """Nothing: only devices and witnesses store it."""
 
 
 class Unanswered(ConfideError):
@@ -91,7 +91,7 @@ class Unanswered(ConfideError):
 class IntermediaryClient:
     """Batches that were closed by a shuffler or a curator, who signs for them.
 
-    What came before is known from the collector's own database. A closing is stored there before anybody is shown what the
+    What came before is known from the collector's own database. A closing is stored there before any client is shown what the
     batch was closed into, and a head is published only when the shuffler or the curator has stored it.
     """
 
@@ -103,7 +103,7 @@ class IntermediaryClient:
                 "intermediary-address-form", f"A {self.role} has an address such as http://127.0.0.1:8001. Got {url!r}."
             )
         self.url = self._asked
-        """Where whoever has the lease is."""
+        """The address of the process that has the lease."""
         self._nonce = b""
         self._newest: SignedClosing | None = None
         self._heard = -math.inf
@@ -140,7 +140,7 @@ class IntermediaryClient:
             if answer.nonce != self._nonce:
                 self._nonce = (
                     answer.nonce
-                )  # another process: it is told again, by a signature that was not there before
+                )  # another process: it is sent again, by a signature that was not there before
                 answer = self._exchanged(head)
             self._check(answer)
             if answer.head != head:
@@ -151,13 +151,13 @@ class IntermediaryClient:
         self._newest, self._trouble, self._heard = answer.closing, "", time.monotonic()
 
     def _exchanged(self, head: SignedHead) -> PeerHeads:
-        """What whoever has the lease answers."""
+        """The response of the process that has the lease."""
         shown = PeerHeads(head, self._store.closing()).signed(self._private, self._nonce).to_json()
         for _ in range(MOVES):
             try:
                 answer = PeerHeads.from_json(self._ask("/v1/rounds", shown) or b"", self._store.contract)
             except ConfideError:
-                self.url = self._asked  # whoever it was is gone, or somebody else is there: the next one is asked for
+                self.url = self._asked  # that process is gone, or another is there: the next one is asked for
                 raise
             if not answer.holder:
                 return answer

@@ -1,7 +1,8 @@
 """The database of a collector: a report, its sum and the number of people change together or not at all.
 
-Every change is one transaction. Whoever counts locks the one row of `tally` first, so that several collectors may count into one
-database. A round is closed by inserting the head of the next one, whose number is unique: it is closed once, whoever does it.
+Every change is one transaction. The counting process locks the one row of `tally` first, so that several collectors may count into
+one database. A round is closed by inserting the head of the next one, whose number is unique: it is closed once, by whichever
+process.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from .schema import (
 
 COUNTED, REPEATED, ENDED, FORGED = "counted", "repeated", "ended", "forged"
 LATE_ROUNDS = 8
-"""For so many rounds, the open one included, sums are kept by the round people followed; who followed an older one counts as
+"""For this many rounds, the open one included, sums are kept by the round people followed; who followed an older one counts as
 having followed the oldest of them."""
 
 
@@ -50,7 +51,7 @@ _LOOK = select(select(func.max(heads.c.number)).scalar_subquery(), tally.c.round
 
 
 class Arrival(NamedTuple):
-    """A letter that was checked: its id, the report in it, and the round whose policy its sender followed. token: where the
+    """A submission that was checked: its id, the report in it, and the round whose policy its sender followed. token: where the
     contract names an issuer; its signature is checked when it is counted."""
 
     id: bytes
@@ -60,8 +61,8 @@ class Arrival(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What opens a round: its head, its policy, where the learner stands, the sum of everybody before; what closed the last;
-    the visits expected of whoever follows the policy, where the learner weighs people by them; and what people are asked, where
+    """What opens a round: its head, its policy, where the learner stands, the sum of every user before; what closed the last;
+    the visits expected of a user who follows the policy, where the learner weighs people by them; and what people are asked, where
     that changes.
     """
 
@@ -82,7 +83,7 @@ class Group(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """The round that is counted into, everybody so far, and how often that was changed."""
+    """The round that is counted into, all users so far, and how often that was changed."""
 
     round: int
     people: int
@@ -140,9 +141,9 @@ class CollectorStore:
             yield connection
 
     def count(self, arrivals: Sequence[Arrival]) -> list[str]:
-        """Count letters, each once: `counted`, `repeated`, `ended` or `forged` for each, and true when this returns.
+        """Count submissions, each once: `counted`, `repeated`, `ended` or `forged` for each, and true when this returns.
 
-        Whoever comes when a round is full is counted into the next one. Tokens are checked for a whole group before anything is
+        A user who comes when a round is full is counted into the next one. Tokens are checked for a whole group before anything is
         locked: one after the other they cost a third of what each costs alone, between other work that takes the cache.
         """
         admitted = [self._admits(arrival) for arrival in arrivals]
@@ -150,12 +151,12 @@ class CollectorStore:
         return [next(counted) if may else FORGED for may in admitted]
 
     def _admits(self, arrival: Arrival) -> bool:
-        """Whether the contract names no issuer, or the issuer signed the token that the letter's id was taken from."""
+        """Whether the contract names no issuer, or the issuer signed the token that the submission's id was taken from."""
         checker = self.contract.tokens
         return checker is None or (checker.accepts(arrival.token) and arrival.token.startswith(arrival.id))
 
     def _count_admitted(self, arrivals: Sequence[Arrival]) -> list[str]:
-        """The outcome of each letter, all of whose senders may take part."""
+        """The outcome of each submission, all of whose senders may take part."""
         self.turned = False
         if not arrivals:
             return []
@@ -221,7 +222,7 @@ class CollectorStore:
         return {followed: Sum.from_bytes(bytes(raw), self.contract.design) for followed, raw in rows}
 
     def tally(self) -> Tally:
-        """The round that is counted into, and everybody so far."""
+        """The round that is counted into, and all users so far."""
         with self._engine.begin() as connection:
             return Tally(*connection.execute(select(tally.c.round, tally.c.people, tally.c.version)).one())
 
@@ -231,7 +232,7 @@ class CollectorStore:
             connection.execute(_TOUCHED)
 
     def look(self) -> tuple[int, int]:
-        """The number of the last round that was opened, 0 if there is none, and the one that is counted into: for whoever looks
+        """The number of the last round that was opened, 0 if there is none, and the one that is counted into: for those who look
         again and again whether there is anything to do."""
         with self._engine.begin() as connection:
             opened, counting = connection.execute(_LOOK).one()
@@ -271,14 +272,14 @@ class CollectorStore:
         return None if raw is None else bytes(raw)
 
     def state(self, number: int) -> tuple[bytes, bytes]:
-        """Where the learner stood when a round was opened, and the sum of everybody before it."""
+        """Where the learner stood when a round was opened, and the sum of every user before it."""
         with self._engine.begin() as connection:
             query = select(states.c.state, states.c.total).where(states.c.number == number)
             state, before = connection.execute(query).one()
         return bytes(state), bytes(before)
 
     def round_data(self, number: int) -> tuple[bytes, bytes, list[Group]]:
-        """The data that a round is learned from: the learner's state, the sum of everybody before it, and those of the round,
+        """The data that a round is learned from: the learner's state, the sum of every user before it, and those of the round,
         by the policy that people followed; its own comes last."""
         state, before = self.state(number)
         with self._engine.begin() as connection:
@@ -405,7 +406,7 @@ class CollectorStore:
         return None if raw is None else bytes(raw)
 
     def take(self, closing: SignedClosing) -> None:
-        """Store a closing of the shuffler or the curator, before anybody is shown what it closed into."""
+        """Store a closing of the shuffler or the curator, before any client is shown what it closed into."""
         row = {"number": closing.closing.number, "data": closing.data, "signature": closing.signature}
         with contextlib.suppress(IntegrityError), self.writing() as connection:
             connection.execute(insert(closings).values(row))

@@ -43,7 +43,7 @@ def local_words(contract: Contract) -> str:
 
 
 def held_guarantee(contract: Contract) -> Guarantee:
-    """The guarantee that may be printed: of a shuffle without tokens that of what is sent, since anybody may be most of a batch."""
+    """The guarantee that may be printed: without tokens, of a shuffle that of a report, since one client may be most of a batch."""
     alone = contract.issuer is None and contract.design.trust == SHUFFLE
     return contract.design.local_guarantee if alone else contract.design.guarantee
 

@@ -2,7 +2,7 @@
 
 With m the EMSA-PSS encoding of a message (salt of 48 bytes) and r uniform among the units modulo n, the holder sends
 z = m r^e mod n; the signer returns s' = z^d mod n; and s = s' / r = m^d mod n is an RSASSA-PSS signature of the message, which
-anybody verifies.
+anyone verifies.
 
 For every m and z with gcd(m, n) = gcd(z, n) = 1 there is exactly one r with z = m r^e: z is uniform and independent of the
 message, so what a signer has seen says nothing about which signature came of it, whatever the signer computes.
@@ -145,7 +145,7 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Blinded:
-    """data: what the signer sees. factor: what takes the blinding away, which nobody else may see."""
+    """data: what the signer sees. factor: what takes the blinding away, which is secret."""
 
     data: bytes
     factor: int

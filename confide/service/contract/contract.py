@@ -1,7 +1,7 @@
-"""The public contract of a service: what is learned, what is promised, and by which means.
+"""The public contract of a service: what is learned, what is guaranteed, and by which means.
 
-It is UTF-8 JSON, and known by the SHA-256 of its bytes as they are served: nobody writes it anew. Whoever reads one loads the
-design that is in it, recomputes what it guarantees, and refuses a contract that does not keep its promise, or that says in
+It is UTF-8 JSON, and known by the SHA-256 of its bytes as they are served: it is never written anew. Its readers load the
+design that is in it, recomputes what it guarantees, and refuses a contract that does not keep its guarantee, or that says in
 words anything else than what the design does.
 """
 
@@ -145,7 +145,7 @@ class Contract:
     ) -> Contract:
         """A new contract about a design. key: the collector's public one. window: seconds within which a report is sent.
 
-        intermediary: the shuffler or the curator, where the trust has one. issuer: of tokens, one a person; None if anybody may
+        intermediary: the shuffler or the curator, where the trust has one. issuer: of tokens, one a person; None if anyone may
         take part, as often as they like.
         """
         spec, described = design.question.spec, design.question.described
@@ -216,7 +216,7 @@ class Contract:
 
     @property
     def operator(self) -> str:
-        """The name of whoever runs the service."""
+        """The name of the operator of the service."""
         return str(self.document["operator"])
 
     @property
@@ -232,13 +232,13 @@ class Contract:
 
     @cached_property
     def issuer(self) -> TokenIssuer | None:
-        """Who issues tokens, one a person; None if the service is open to anybody."""
+        """Who issues tokens, one a person; None if the service is open to any client."""
         entry = self.document["issuer"]
         return None if entry is None else TokenIssuer.from_json(entry)
 
     @cached_property
     def tokens(self) -> TokenChecker | None:
-        """What checks tokens; None if the service is open to anybody."""
+        """What checks tokens; None if the service is open to any client."""
         return None if self.issuer is None else TokenChecker.of(self.issuer, self.digest)
 
     def tickets(self, batch: int) -> int:
@@ -319,7 +319,7 @@ def _weaker_issuer(new: Contract, old: Contract) -> str:
 
 
 def _check(document: dict[str, Any], design: Design) -> None:
-    """Refuse a contract whose words and design differ, or that asks for what nobody here can keep."""
+    """Refuse a contract whose words and design differ, or that asks for what this version cannot keep."""
     known = design.trust == LOCAL or design.trust in ROLES
     if not known or design.calibration == PAPER or design.participation != ONCE or design.episodes != 1:
         raise ValueError("only contracts with trust local, shuffle or joint, priced for one report, are kept here")

@@ -1,4 +1,4 @@
-"""What a collector and its shuffler or curator show each other before either goes on: nobody vouches for their own past.
+"""What a collector and its shuffler or curator show each other before either goes on: no party vouches for its own past.
 
 A part that was restored from its own backup looks right to itself, since its database and its head agree. So each keeps the last
 document that the other signed, and shows it back. Who is shown a document under their own signature that their store does not
@@ -42,7 +42,7 @@ class Restored(FormatError):
 class PeerHeads:
     """head: the newest of the collector, or the newest that was stored of it; closing: the same of the shuffler or curator.
 
-    nonce: of the process that was asked, which the collector signs with what it shows: nobody else can say it in its place, or
+    nonce: of the process that was asked, which the collector signs with what it shows: no other process can say it in its place, or
     again. holder: the address of the process that has the lease, where another was asked; then nothing else is said.
     """
 

@@ -1,4 +1,4 @@
-"""A service's folder: the contract that everybody may read, the key that nobody else may, the database and the last head."""
+"""A service's folder: the public contract, the private key, the database and the last head."""
 
 from __future__ import annotations
 

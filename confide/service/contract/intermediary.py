@@ -78,7 +78,7 @@ class Intermediary:
 
 
 def _check_tickets(intermediary: Intermediary, design: Design) -> None:
-    """Refuse tickets that do not fit: a curator's batches follow the schedule; a shuffler's are at least its crowds."""
+    """Refuse tickets that do not fit: a curator's batches follow the schedule; a shuffler's are at least its batches."""
     if design.mixing is None:
         if intermediary.tickets is not None:
             raise ValueError("the schedule of a curator says how many tickets fill a batch")

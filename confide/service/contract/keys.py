@@ -1,4 +1,4 @@
-"""Ed25519: what a collector signs, and how anybody checks it. Keys are raw bytes, 32 of them."""
+"""Ed25519: what a collector signs, and how anyone checks it. Keys are raw bytes, 32 of them."""
 
 from __future__ import annotations
 

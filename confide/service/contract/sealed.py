@@ -6,9 +6,9 @@ The message, a report or an episode, is encrypted to the key in the contract by 
 HKDF-SHA256), HKDF-SHA256, AES-128-GCM. All that stands before `enc` is bound by the `info` of the encryption, so that no upload
 can be given another ticket or another time. Messages of a batch have one length, and so have their uploads.
 
-A page that closes cannot wait for the time that was drawn for its report: it hands over the sealed upload, and whoever receives
-it opens it at that time. Version: a sealed episode is replaced, until it is opened, by one of a higher version; of reports only
-the first counts, since two reports about one episode would tell more than one.
+A page that closes cannot wait for the time that was drawn for its report: it hands over the sealed upload, and the process that
+receives it opens it at that time. Version: a sealed episode is replaced, until it is opened, by one of a higher version; of reports
+only the first counts, since two reports about one episode would tell more than one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def public_key(private: bytes) -> bytes:
 
 
 def sealed(public: bytes, ticket: bytes, opens: int, version: int, message: bytes) -> bytes:
-    """The bytes of an upload: the ticket, its time, and the message for whoever has the key."""
+    """The bytes of an upload: the ticket, its time, and the message for the holder of the key."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
     head = ticket + FORM.pack(MAGIC, opens, version)
@@ -92,7 +92,7 @@ def opened(private: bytes, ticket: bytes, upload: SealedUpload) -> bytes:
 
 
 def length(message: int) -> int:
-    """How many bytes an upload with a message of so many bytes has, ticket and all."""
+    """How many bytes an upload with a message of this many bytes has, ticket and all."""
     return TICKET.size + OVERHEAD + message
 
 

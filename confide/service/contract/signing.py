@@ -77,7 +77,7 @@ class Signed:
 
 
 def check_follows(who: str, word: str, held: Link | None, shown: Link | None) -> None:
-    """Refuse the newest document of somebody's chain if it is behind the one that was seen last, or contradicts it.
+    """Refuse the newest document of a party's chain if it is behind the one that was seen last, or contradicts it.
 
     who: shows it. word: what a document is called, by number. A gap is not refused here: what lies in between is to be read.
     """

@@ -1,9 +1,9 @@
-"""Tickets: taken before an episode, they fix whose batch it is in; and parcels, what a ticket holder hands over.
+"""Tickets: taken before an episode, they fix whose batch it is in; and uploads, what a ticket holder hands over.
 
     "cft1" | contract (32) | batch (4) | place (4) | round (4, little-endian all) | mac (16)
 
 The mac is an HMAC-SHA256 by the process that issues tickets, which therefore needs to remember none of them. A ticket says
-nothing about whoever holds it. A parcel is a ticket and, after it, a report or an episode.
+nothing about its holder. An upload is a ticket and, after it, a report or an episode.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def derived(private: bytes, purpose: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Ticket:
-    """batch: from 1 on. place: in the batch, from 0 on. round: whose policy everybody in the batch follows."""
+    """batch: from 1 on. place: in the batch, from 0 on. round: whose policy every user in the batch follows."""
 
     contract: bytes
     batch: int
@@ -37,7 +37,7 @@ class Ticket:
     mac: bytes = bytes(MAC_BYTES)
 
     def to_bytes(self) -> bytes:
-        """The bytes that are handed out, and sent back in front of a parcel."""
+        """The bytes that are handed out, and sent back in front of an upload."""
         return FORM.pack(MAGIC, self.contract, self.batch, self.place, self.round, self.mac)
 
     def issued(self, key: bytes) -> Ticket:
@@ -45,7 +45,7 @@ class Ticket:
         return replace(self, mac=self._mac(key))
 
     def valid(self, key: bytes) -> bool:
-        """Whether it was issued by whoever has this key."""
+        """Whether it was issued with this key."""
         return hmac.compare_digest(self.mac, self._mac(key))
 
     def _mac(self, key: bytes) -> bytes:
@@ -53,17 +53,17 @@ class Ticket:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ticket:
-        """Read what `to_bytes` wrote; whoever issued it checks the mac."""
+        """Read what `to_bytes` wrote; the issuer checks the mac."""
         if len(data) != FORM.size or data[:4] != MAGIC:
             raise FormatError("ticket-unreadable", "These bytes are no ticket.")
         return cls(*FORM.unpack(data)[1:])
 
 
 def parcel(ticket: bytes, message: bytes) -> bytes:
-    """The bytes of a parcel: a ticket and the message of its holder."""
+    """The bytes of an upload: a ticket and the message of its holder."""
     return ticket + message
 
 
 def opened(data: bytes) -> tuple[Ticket, bytes]:
-    """The ticket of a parcel, and the message."""
+    """The ticket of an upload, and the message."""
     return Ticket.from_bytes(data[: FORM.size]), data[FORM.size :]

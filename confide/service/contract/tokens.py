@@ -1,6 +1,7 @@
 """Tokens: who may take part, once, without a name. In the manner of Privacy Pass (RFC 9577, RFC 9578, type 2: blind RSA).
 
-An issuer, which knows people and is not the collector, signs one token a person blindly; whoever counts takes each token once.
+An issuer, which knows people and is not the collector, signs one token a person blindly; the counting process takes each token
+once.
 
     token   = nonce (32) | authenticator (256)
     signed  = type (2, big-endian) | nonce | SHA-256(challenge) | SHA-256(issuer's key)

@@ -2,7 +2,7 @@
 
     "cfl1" | id (16) | contract (32) | round (4, little-endian) | report
 
-The id is drawn for each report and says nothing about whoever sends it. Where the contract names an issuer a token follows, and the
+The id is drawn for each report and says nothing about its sender. Where the contract names an issuer a token follows, and the
 id is the first half of its nonce: what is counted once by its id is also a token that is spent once.
 """
 

@@ -1,6 +1,6 @@
 """Pages over a service's public data: the dashboard of a collector, and a game to try a device on.
 
-Nothing here holds anything: whatever a page shows is served to everybody, or computed from that.
+Nothing here holds anything: whatever a page shows is served to all clients, or computed from that.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Estimates what the people between two releases earned on average: the value of the policy they followed.
+"""Estimates the mean return of the people between two releases: the value of the policy they followed.
 
-A release sums everybody's rewards so far. So the difference of two of them, over the people between, is an unbiased estimate
+A release sums every user's rewards so far. So the difference of two of them, over the people between, is an unbiased estimate
 of the mean return of the policies of those rounds, whatever the model; no start and no transition is estimated. It is a
 sum of many independent terms, so its error is taken for normal, with a variance that is never below the true one:
 
@@ -15,7 +15,7 @@ the set of paying categories outside and inside of it, and shares m_i that add u
 sum of (v + m_i (w - v) + m_i (1 - m_i))/n_i <= sum of v/n_i + H (max(0, w - v) + 1)/min n_i. In a stationary model people come
 back, and pairs do not tell how often.
 
-Under a budget (BudgetedQuestion) some steps are not counted. They earned between nothing and 1 each, and everybody takes H steps at
+Under a budget (BudgetedQuestion) some steps are not counted. They paid between nothing and 1 each, and every user takes H steps at
 most: what people earn lies between the counted rewards R and R + H - V, V the counted visits. Both ends carry the noise of counts,
 as R is centred rewards plus V/2, and R - V the same minus V/2.
 
@@ -57,7 +57,7 @@ class MeanReturn(NamedTuple):
 
 
 def mean_return(design: Design, release: CountRelease, before: CountRelease | None) -> MeanReturn | None:
-    """What people after `before` and up to `release` earned on average; None where a question does not tell.
+    """The mean return of people after `before` and up to `release`; None where the statistic does not have it.
 
     Where costs were asked for, it is what they paid.
     """
@@ -88,7 +88,7 @@ def _interval(value: float, error: float, top: float, missing: float = 0.0, whol
 
 
 def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None) -> MeanReturn | None:
-    """The sum over steps and pairs of what those earned there who were asked about it; None while nobody was about some."""
+    """The sum over steps and pairs of the rewards there of those who were asked about it; None while no user was about some."""
     question, mechanism, now = design.counts, naming(design.randomizer), release.counts
     if question.spec.layers == 1 or question.last != COUNTED:
         return None

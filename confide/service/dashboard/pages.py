@@ -29,11 +29,11 @@ from .story import standing, story_of
 ROOM = Path(__file__).parent
 STATIC = ROOM / "static"
 PAUSE = 0.4
-"""Seconds between two looks at the store while somebody watches."""
+"""Seconds between two looks at the store while a page is open."""
 BEAT = 15.0
-"""Seconds after which a line is sent although nothing changed, so that nobody in between hangs up."""
+"""Seconds after which a line is sent although nothing changed, so that no proxy closes the connection."""
 MOST_WATCHING = 100
-"""Open streams; whoever comes beyond that asks again now and then."""
+"""Open streams; a client beyond that polls now and then."""
 MOST_OF_ONE = 10
 """Open streams of one address."""
 MEMORY = 60.0
@@ -47,7 +47,7 @@ SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-"""A page loads and asks nothing but from here, and nobody puts it in a frame; a device may ask whoever issues tickets."""
+"""A page loads and requests nothing but from here, in no frame; a device may also reach the process that issues tickets."""
 POLICY = "Content-Security-Policy"
 
 
@@ -195,10 +195,10 @@ class Dashboard:
         finally:
             self._watching -= 1
             self._streams[client] -= 1
-            self._streams += Counter()  # whoever watches nothing is forgotten
+            self._streams += Counter()  # a client that watches nothing is forgotten
 
     async def _standing(self) -> dict[str, Json]:
-        """The status of the service, the same for everybody who asks within a pause."""
+        """The status of the service, the same for all clients within a pause."""
         async with self._asking:
             now = time.monotonic()
             if self._seen is None or now - self._seen[0] >= PAUSE:

@@ -1,4 +1,4 @@
-"""The story that the dashboard shows, as plain values: computed from a contract, signed heads and releases, which anybody
+"""The story that the dashboard shows, as plain values: computed from a contract, signed heads and releases, which anyone
 may fetch.
 
 Which numbers may be shown depends on who is trusted. Local: whatever is computed from reports. Otherwise only what was
@@ -75,7 +75,7 @@ def thinned(ends: tuple[int, ...]) -> list[int]:
 
 
 def outlook(contract: Contract) -> dict[str, Json]:
-    """How the error of the average count shrinks as people come, and from how many on it stands out from the noise."""
+    """How the error of the average count shrinks as people come, and from how many on it exceeds the noise."""
     design, ends = contract.design, contract.ends
     people = np.unique(np.geomspace(ends[0], ends[-1], POINTS).round().astype(int))
     needed = people_needed(design)
@@ -108,7 +108,7 @@ def standing(contract: Contract, head: SignedHead | None, people: int, refusals:
 
 
 def guarantee_in_words(contract: Contract) -> dict[str, Json]:
-    """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
+    """The guarantee for a reader who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
     guarantee_shown = held_guarantee(contract)
     guarantee = guarantee_shown.as_json()
     epsilon, delta = (validation.number(name, guarantee[name]) for name in ("epsilon", "delta"))
@@ -143,5 +143,5 @@ _WHO = {
         f"One trusted process sees what people do, adds it up with noise, and forgets it. {_SEEN}",
     ),
 }
-"""The promise, and how it is kept, by who is trusted."""
+"""The guarantee, and how it is kept, by who is trusted."""
 _WHO_ELSE = ("No one can be sure what one person did, from all that is ever published.", "")

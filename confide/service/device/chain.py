@@ -1,6 +1,6 @@
 """What a device has seen of a chain: the highest signed head of each contract, across restarts, and a proof of two stories.
 
-Whoever runs all parts of a service may restore them together, from one backup; then they agree about a past that is not the one
+An operator of all parts of a service may restore them together, from one backup; then they agree about a past that is not the one
 that people saw. A device that saw a later head refuses what is shown from then on, and keeps both heads under their signatures.
 """
 

@@ -2,7 +2,7 @@
 
 What it keeps to: a report is drawn once, by exact noise, and its bytes are kept on disk until they are acknowledged, so that a
 retry sends the same bytes; what was spent is remembered across contracts, versions and restarts; a contract must be the pinned one
-and promise no less than the one that was joined before; a policy must be the signed one; rounds go forward only. It works offline
+and guarantee no less than the one that was joined before; a policy must be the signed one; rounds go forward only. It works offline
 with the last policy it has, and never raises into the application that hosts it.
 """
 
@@ -327,7 +327,7 @@ class Device:
             what()
 
     def _draw(self, token: str, lived: Trajectory | ObservedEpisodes | None) -> None:
-        """Draw the report of an opened episode; once, whoever comes first. lived: None if the process that knew has ended; then
+        """Draw the report of an opened episode; once, by the first caller. lived: None if the process that knew has ended; then
         what it handed over last is the report, or that of an empty episode."""
         contract = self.contract
         assert contract is not None
@@ -401,7 +401,7 @@ class Device:
     def flush(self) -> bool:
         """Send the report if it is due; whether nothing waits to be sent any more.
 
-        Where a batch is open its bytes are kept until it is closed, and sent again if whoever took them began anew.
+        Where a batch is open its bytes are kept until it is closed, and sent again if the process that took them began anew.
         """
         if self.contract is None:
             return True

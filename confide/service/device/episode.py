@@ -68,7 +68,7 @@ class Episode:
 
     @quiet(None)
     def observe(self, reward: float, next_state: int | str | None = None, action: int | str | None = None) -> None:
-        """Note what the action earned, in [0, 1], and the state that it led to, where that is known.
+        """Note the reward of the action, in [0, 1], and the state that it led to, where that is known.
 
         action: what was done, where that was not what `act` said.
         """

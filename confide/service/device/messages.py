@@ -1,4 +1,4 @@
-"""The bytes that leave a device: a letter, or a parcel with a ticket in front. Drawn once; the same bytes are sent again."""
+"""The bytes that leave a device: a submission, or an upload with a ticket in front. Drawn once; the same bytes are sent again."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 NO_REWARD = 0.0
-"""The outcome of a choice of which none was told by the time of sending."""
+"""The outcome of a choice of which none was known by the time of sending."""
 
 
 class ObservedEpisode(Episode):
-    """`act` on what is observed, by name; actions come back by name. Nothing here raises, and nothing observed is told.
+    """`act` on what is observed, by name; actions come back by name. Nothing here raises, and nothing observed is revealed.
 
     What the description does not know (a missing name, another category) ends what is reported; a number outside of its range is
     moved to the nearest end.
@@ -62,7 +62,7 @@ class ObservedEpisode(Episode):
         return self._taken(context, [names.index(each) for each in actions or names])
 
     def reward(self, value: float) -> None:
-        """Note what the choice earned, in [0, 1], whenever that is known; after its report was drawn, it changes nothing."""
+        """Note the reward of the choice, in [0, 1], whenever that is known; after its report was drawn, it changes nothing."""
         self.observe(value)
 
     def _taken(self, observed: Mapping[str, object], offered: Sequence[int]) -> str:
@@ -84,7 +84,7 @@ class ObservedEpisode(Episode):
     def observe(  # type: ignore[override]
         self, reward: float, next_state: Mapping[str, object] | None = None, action: str | None = None
     ) -> None:
-        """Note what the action earned, in [0, 1], and what is observed next, where there is a next step.
+        """Note the reward of the action, in [0, 1], and what is observed next, where there is a next step.
 
         action: the name of what was done, where that was not what `act` said.
         """

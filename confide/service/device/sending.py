@@ -1,4 +1,4 @@
-"""When a letter is sent, and sent again."""
+"""When a submission is sent, and sent again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from .ticket_client import BatchStanding
 
 COUNTED = (200, 201, 202)
-"""Status codes of a letter that was counted, now or before, or will be."""
+"""Status codes of a submission that was counted, now or before, or will be."""
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 3600.0
 FIRST_PAUSE = 0.05
 LONGEST_SLEEP = 60.0
-"""Clocks are changed and machines sleep: a waiting thread looks again after so many seconds."""
+"""Clocks are changed and machines sleep: a waiting thread looks again after this many seconds."""
 
 
 def chance() -> float:
@@ -39,9 +39,9 @@ def look(patience: float) -> float:
 
 
 def patience(tries: int, requested: float | None) -> float:
-    """How long to wait after so many attempts: twice as long each time, up to an hour, and never all devices at once.
+    """How long to wait after this many attempts: twice as long each time, up to an hour, and never all devices at once.
 
-    requested: how long whoever answered asked for; at most an hour of it, since anybody may ask for ever.
+    requested: the wait that the server requests; at most an hour of it, since a server may request any.
     """
     wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(tries - 1, 20))
     return min(max(requested or 0.0, 0.0), LONGEST_WAIT) + wait * (0.5 + chance())

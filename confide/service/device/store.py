@@ -1,7 +1,7 @@
 """A device's store: what was spent, what it joined, and the report that waits to be acknowledged.
 
-One JSON document, replaced as a whole: written beside, flushed to disk, renamed. Whoever changes it holds a lock, so that two
-processes of one person cannot both believe that nothing was sent yet. Episodes are never written down.
+One JSON document, replaced as a whole: written beside, flushed to disk, renamed. A process that changes it holds a lock, so that
+two processes of one person cannot both believe that nothing was sent yet. Episodes are never written down.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PublishedRound(TypedDict):
 
 
 class TicketTaken(TypedDict, total=False):
-    """A place in a batch, where somebody stands in between: the ticket in base64, and the batch's number; else empty."""
+    """A place in a batch, where the trust has an intermediary: the ticket in base64, and the batch's number; else empty."""
 
     ticket: str
     batch: int

@@ -1,4 +1,4 @@
-"""How a device reaches the shuffler or curator: to take a ticket, to hand over a parcel, and to ask what became of a batch."""
+"""How a device reaches the shuffler or curator: to take a ticket, to hand over an upload, and to ask what became of a batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDPOINTS = {CURATOR: "/v1/episodes"}
 
 
 class BatchStanding(TypedDict):
-    """What became of a batch: whether it is closed, and the epoch of whoever holds it."""
+    """What became of a batch: whether it is closed, and the epoch of the process that holds it."""
 
     closed: bool
     epoch: int | None
@@ -37,7 +37,7 @@ class TicketClient:
         self._all: list[Transport] = []
 
     def _reached(self) -> Transport:
-        """The transport to it. An address that is not in the contract is believed on this machine only: anybody could name it."""
+        """The transport to it. An address that is not in the contract is believed on this machine only: anyone could name it."""
         if self._line is None:
             address = self._intermediary.address
             if address is None:
@@ -71,7 +71,7 @@ class TicketClient:
         return ticket
 
     def send(self, parcel: bytes) -> tuple[HttpAnswer, int | None]:
-        """Hand over a parcel; returns the answer, and the epoch for which it was taken."""
+        """Hand over an upload; returns the answer, and the epoch for which it was taken."""
         answer = self._request("POST", ENDPOINTS.get(self._intermediary.role, "/v1/reports"), parcel)
         epoch = document_of(answer.body).get("epoch") if answer.status == 202 else None
         return answer, epoch if type(epoch) is int else None

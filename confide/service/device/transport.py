@@ -53,7 +53,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class Unreachable(ConfideError):
-    """Nobody answered, or not in time."""
+    """No response, or not in time."""
 
 
 class HttpAnswer(NamedTuple):
@@ -76,7 +76,7 @@ class Documents(Protocol):
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """All requests in this block, to whomever, end within so many seconds together; a deadline around it that is earlier stays."""
+    """All requests in this block end within this many seconds together; a deadline around it that is earlier stays."""
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
     try:
         yield
@@ -128,7 +128,7 @@ class Transport:
         return self._ask("GET", path, None, {})
 
     def post(self, path: str, body: bytes, media_type: str) -> HttpAnswer:
-        """Send a letter."""
+        """Send a submission."""
         return self._ask("POST", path, body, {"Content-Type": media_type})
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class Transport:
     def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> HttpAnswer:
         """One request; once more on a new connection if one that was kept open turns out to be closed.
 
-        Sending the same letter twice is safe: it is counted once.
+        Sending the same submission twice is safe: it is counted once.
         """
         until = min(_deadline.get(), time.monotonic() + self.timeout)
         request = _Message(verb, self._parts.path.rstrip("/") + path, body, headers)
@@ -205,7 +205,7 @@ class _Exchange(threading.Thread):
             self._late = True
             if self._socket is not None:
                 with contextlib.suppress(OSError):
-                    self._socket.shutdown(2)  # both ways: whoever reads it is woken
+                    self._socket.shutdown(2)  # both ways: the reader is woken
             raise TimeoutError("the response took too long")
         if isinstance(result, Exception):
             raise result

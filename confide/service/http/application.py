@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Server(Protocol):
-    """What a web application needs of whoever stands behind it."""
+    """What a web application needs of the server behind it."""
 
     def start(self) -> None:
         """Start its threads."""
@@ -50,7 +50,7 @@ class Server(Protocol):
 
 
 def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
-    """A web application that starts and stops with whoever stands behind it."""
+    """A web application that starts and stops with the server behind it."""
 
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
@@ -120,7 +120,7 @@ T = TypeVar("T")
 
 async def in_thread(what: Callable[[], T], seconds: float = PATIENCE) -> T:
     """Run a function that waits for the database in a thread of its own, beside the loop that serves; refused if that takes
-    longer than so many seconds."""
+    longer than this many seconds."""
     try:
         with anyio.fail_after(seconds):
             return await anyio.to_thread.run_sync(what, abandon_on_cancel=True)

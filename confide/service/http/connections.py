@@ -1,6 +1,6 @@
 """Connections as the web server reads them: how many a client may have, and how long a request or an answer may take on its way.
 
-A client is an address, or an IPv6 network of 2^64. One that has too many connections is refused, and nobody else is. When all
+A client is an address, or an IPv6 network of 2^64. One that has too many connections is refused, and no other client is. When all
 places are taken a new connection takes that of the idle one that has waited longest, of the client that has most. What cannot be
 read as HTTP, comes too slowly or has no place is refused in the same shape as everything else. Documents that are in memory are
 answered here.

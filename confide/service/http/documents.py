@@ -41,7 +41,7 @@ class CachedDocument(NamedTuple):
 
 
 class DocumentCache:
-    """Documents by their address; whichever was not asked for longest is forgotten first, beyond so many bytes."""
+    """Documents by their address; whichever was not asked for longest is forgotten first, beyond this many bytes."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most, self._size = most_bytes, 0

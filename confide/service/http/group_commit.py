@@ -1,4 +1,4 @@
-"""Commits reports in groups: whoever comes while one is committed is in the next, and is answered when that is on disk."""
+"""Commits reports in groups: a request that comes during one commit is in the next, answered when that is on disk."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LOG = logging.getLogger(LOGGER)
 MOST_WAITING = 4096
 MOST_TOGETHER = 512
 LINGER, MOST_LINGER = 0.01, 0.05
-"""Seconds that whoever comes first waits for others: as long as the last commit took, between these. A commit costs nearly as much
+"""Seconds that the first request waits for others: as long as the last commit took, between these. A commit costs nearly as much
 for one as for many, and takes longer when several collectors take turns, who then have more together."""
 
 PATIENCE = 5.0
-"""Seconds after which somebody whose report is not on disk is sent away; the same bytes sent again count once."""
+"""Seconds after which a request whose report is not on disk is refused; the same bytes sent again count once."""
 
 A = TypeVar("A")
 """What arrives."""
@@ -59,11 +59,11 @@ class GroupCommitter(threading.Thread, Generic[A, Out]):
 
     @property
     def waiting(self) -> int:
-        """How many letters wait."""
+        """How many submissions wait."""
         return self._queue.qsize()
 
     def submit(self, arrival: A) -> asyncio.Future[Out]:
-        """A future of the outcome of a letter, set once that is on disk."""
+        """A future of the outcome of a submission, set once that is on disk."""
         future: asyncio.Future[Out] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((arrival, future))
@@ -72,7 +72,7 @@ class GroupCommitter(threading.Thread, Generic[A, Out]):
         return future
 
     async def outcome(self, arrival: A) -> Out:
-        """The outcome of a letter, which is on disk; a TimeoutError if that takes too long."""
+        """The outcome of a submission, which is on disk; a TimeoutError if that takes too long."""
         future = self.submit(arrival)
         async with asyncio.timeout(PATIENCE):
             return await future
@@ -96,7 +96,7 @@ class GroupCommitter(threading.Thread, Generic[A, Out]):
     _ended = False
 
     def _group(self) -> list[tuple[A, asyncio.Future[Out]]]:
-        """The letters that wait, at least one, unless it is time to stop."""
+        """The submissions that wait, at least one, unless it is time to stop."""
         group: list[tuple[A, asyncio.Future[Out]]] = []
         item = self._queue.get()
         time.sleep(self._linger)
@@ -132,7 +132,7 @@ class GroupCommitter(threading.Thread, Generic[A, Out]):
 def _call(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: object) -> None:
     try:
         loop.call_soon_threadsafe(callback, *arguments)
-    except RuntimeError:  # the loop is closed: nobody waits for the answer any more
+    except RuntimeError:  # the loop is closed: the response is not awaited any more
         LOG.info("no request waits for a response")
 
 

@@ -1,5 +1,5 @@
-"""How many letters a second one address may send, and how many places of an open batch it may have. Addresses are held in memory
-while they send, and nowhere else."""
+"""How many submissions a second one address may send, and how many places of an open batch it may have. Addresses are held in
+memory while they send, and nowhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 RATE = 1000.0
-"""Letters a second from one address, by default: many people may share one."""
+"""Submissions a second from one address, by default: many people may share one."""
 MOST_ADDRESSES = 1 << 16
 SHARE, LEAST = 0.1, 20
 """The share of a batch's places that one address may take where the contract names no issuer, and how many it may take at least."""
@@ -18,7 +18,8 @@ THIS_MACHINE = ("127.0.0.1", "::1")
 
 
 class Limit:
-    """So many requests a second from each address, and a second's worth at once; whoever was silent longest is forgotten first.
+    """This many requests a second from each address, and those of a second at once; the address that was silent longest is
+    forgotten first.
 
     The 2^64 addresses of an IPv6 network, which one household may have, are one.
     """
@@ -49,7 +50,7 @@ class Limit:
 class TicketShare:
     """At most a share of a batch's places for each address, where nothing but its address tells one client from another.
 
-    Addresses of this machine are not limited: whoever rehearses comes from there, and a proxy that says nothing of clients.
+    Addresses of this machine are not limited: rehearsals come from there, and a proxy that says nothing of clients.
     """
 
     def __init__(self, share: float = SHARE, least: int = LEAST) -> None:
@@ -57,7 +58,7 @@ class TicketShare:
         self.batch, self._taken = 1, {1: Counter[str]()}
 
     def allows(self, address: str, tickets: int) -> bool:
-        """Whether this address may take one more place in the open batch of so many tickets."""
+        """Whether this address may take one more place in the open batch of this many tickets."""
         most = max(self._least, int(self._share * tickets))
         return address.startswith(THIS_MACHINE) or self._taken[self.batch][network(address)] < most
 

@@ -45,7 +45,7 @@ Operations: TypeAlias = "dict[str, dict[str, Json]]"
 
 
 def described(summary: str, media_type: str, *problems: int, parameter: str = "") -> Operations:
-    """The description of a document that anybody may read."""
+    """The description of a public document."""
     operation: dict[str, Json] = {
         "summary": summary,
         "responses": {
@@ -92,8 +92,8 @@ def document(title: str, paths: Mapping[str, Operations], metrics: str, ready: s
 
 
 def collector_document(longest: int | None, tokens: bool = False) -> dict[str, Json]:
-    """The OpenAPI document of a collector. longest: bytes of a letter, None where letters go to somebody else. tokens: whether
-    the contract names an issuer of them."""
+    """The OpenAPI document of a collector. longest: bytes of a submission, None where submissions go to an intermediary. tokens:
+    whether the contract names an issuer of them."""
     statuses = {"201": "Counted, and on disk.", "200": "Counted before."}
     refusals = (*((403,) if tokens else ()), 409, 410, 413, 415, 422, 429, 503)
     letter = {LETTER_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}}
@@ -126,7 +126,7 @@ def collector_document(longest: int | None, tokens: bool = False) -> dict[str, J
 
 
 def intermediary_document(role: str, longest: int, tokens: bool = False) -> dict[str, Json]:
-    """The OpenAPI document of a role. longest: bytes of a parcel. tokens: whether the contract names an issuer of them."""
+    """The OpenAPI document of a role. longest: bytes of an upload. tokens: whether the contract names an issuer of them."""
     parcel = posted(
         "Hand over what a ticket is for.",
         {"202": "Taken, for this epoch: keep the bytes until the batch is closed, send them again in another epoch."},

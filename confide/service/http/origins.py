@@ -1,7 +1,8 @@
-"""Pages of any origin may read what is public, take a ticket and send a letter, so that a device can live in somebody else's page.
+"""Pages of any origin may read what is public, take a ticket and send a submission, so that a device can live in another site's
+page.
 
-That gives such a page nothing that a script outside a browser would not have. What may be read is the same for everybody and
-meant for everybody; a letter counts by what is in it, whoever sends it. There are no cookies and no credentials here, and since
+That gives such a page nothing that a script outside a browser would not have. What may be read is the same for all and
+meant for all; a submission counts by its content, not by its sender. There are no cookies and no credentials here, and since
 the answer is `*` and never allows them, a browser sends none along. What an operator's token opens is not in the list: a page of
 another origin can neither send that token (no header but the content type is allowed) nor read the answer.
 """

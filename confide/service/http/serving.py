@@ -99,7 +99,7 @@ class Ending:
         self.act: Callable[[], None] = lambda: None
         """Ends the server, once there is one."""
         self.leaving = threading.Event()
-        """Set when the process is about to end: whoever holds a connection open lets go."""
+        """Set when the process is about to end: handlers of open connections let go."""
 
     def because(self, sentence: str) -> None:
         """End it."""

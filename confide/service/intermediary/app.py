@@ -1,7 +1,7 @@
-"""A shuffler or a curator as a web application: it issues tickets, takes parcels, and shows what is public of closed batches.
+"""A shuffler or a curator as a web application: it issues tickets, takes uploads, and shows what is public of closed batches.
 
 What is public is written down by name in `PUBLIC_METRICS`, and nothing else is shown without the operator's token: how many
-parcels came, who is absent, what was refused and how long anything took are functions of people's episodes.
+uploads came, who is absent, what was refused and how long anything took are functions of people's episodes.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class IntermediaryServer:
         ).encode()
 
     def start(self) -> None:
-        """Take the lease, or wait for it; then begin an epoch, and take parcels."""
+        """Take the lease, or wait for it; then begin an epoch, and take uploads."""
         self._keeper.start()
         self._tickets.start()
         self._closer.start()
@@ -131,7 +131,7 @@ class IntermediaryServer:
         return Response(self.manager.contract.data, media_type=JSON)
 
     async def ticket_endpoint(self, request: Request) -> Response:
-        """Issue a ticket, which is a place in a batch: one a token, or to whoever asks where the contract names no issuer."""
+        """Issue a ticket, which is a place in a batch: one a token, or to any client where the contract names no issuer."""
         self._check_alive()
         check_rate(request, self._limit)
         self._check_paused()
@@ -170,7 +170,7 @@ class IntermediaryServer:
             raise Refused("admission", error.code, str(error)) from None
 
     async def submission_endpoint(self, request: Request) -> Response:
-        """Take the parcel of a ticket holder: 202 and the epoch, for which alone it is taken."""
+        """Take the upload of a ticket holder: 202 and the epoch, for which alone it is taken."""
         self._check_alive()
         return self._taken(await read_submission(request, MEDIA_TYPE, self._longest))
 
@@ -197,7 +197,7 @@ class IntermediaryServer:
         return self._json({"epoch": self.manager.epoch}, 202)
 
     async def batch_page(self, request: Request) -> Response:
-        """What anybody may know of a batch."""
+        """What is public of a batch."""
         status = await in_thread(partial(self.manager.status, number_of(request)))
         if status is None:
             raise Refused("path", "batch-unknown", "There is no such batch yet.")
@@ -269,7 +269,7 @@ class IntermediaryServer:
         return PlainTextResponse("ready\n")
 
     def _check_paused(self) -> None:
-        """Refuse tickets during a pause; whoever has one may still hand over what belongs to it."""
+        """Refuse tickets during a pause; holders of one may still hand over what belongs to it."""
         if self._pause:
             raise Refused("paused", "service-paused", SENTENCE, WAIT)
 

@@ -4,8 +4,8 @@ A ticket fixes the batch before anything happens; a batch closes at a public tim
 refused. A curator closes it however many came. A shuffler's guarantee counts on n reports, and on a share of these being honest:
 if fewer came by then, the batch is joined to the people who come next. The next tickets are for it, a public share of those it
 had (`JOINED`), and it closes at the same time after the last of them, or is joined again. Its sum is one, about all who came:
-nothing is ever given out of a batch before it is closed, so a batch that was joined hides everybody among at least n reports,
-made with the noise of a batch of its size. Who is in it is fixed by tickets as before, and never by what anybody lived.
+nothing is ever given out of a batch before it is closed, so a batch that was joined hides every user among at least n reports,
+made with the noise of a batch of its size. Who is in it is fixed by tickets as before, and never by what users lived.
 
 What is public of joining is that fewer than n came by a public time, and in the end how many did. The guarantee is given who
 came: it holds for replacing what a user reports, not for hiding that they reported at all. That is why a device sends at the
@@ -56,7 +56,7 @@ Changed = TypeVar("Changed")
 
 
 class BatchStatus(NamedTuple):
-    """What anybody may know of a batch. epoch: of the process now, or of the one that closed it."""
+    """What is public of a batch. epoch: of the process now, or of the one that closed it."""
 
     batch: int
     issued: int
@@ -101,7 +101,7 @@ class BatchManager:
         self.ended = False
         """Whether the collector has published its last round."""
         self.holds = False
-        """Whether this process has the lease: no other issues tickets, takes parcels or closes batches."""
+        """Whether this process has the lease: no other issues tickets, takes uploads or closes batches."""
         self.confirmed = False
         """Whether the collector has confirmed, since this process has the lease, that nothing published is missing here."""
         self.unreadable = 0
@@ -148,7 +148,7 @@ class BatchManager:
         return self.holds
 
     def _recover(self) -> None:
-        """Hold again what a process before this one held of batches that are open: whoever closed a page does not send again."""
+        """Hold again what a process before this one held of batches that are open: a user who closed a page does not send again."""
         if self._held is not None:
             with self._lock:
                 for batch in self._held.copied():
@@ -191,8 +191,8 @@ class BatchManager:
                 raise Restored.of(self.about.role, "closing", closing.closing.number)
 
     def _confirm(self, held: SignedHead | None, head: SignedHead, closing: SignedClosing | None) -> SignedHead | None:
-        """The newest head that is stored from now on. A collector publishes none before it is stored here, so whoever lacks one was
-        restored. A closing that the collector has stored too is written down outside the database, and only then shown."""
+        """The newest head that is stored from now on. A collector publishes none before it is stored here, so a process that lacks
+        one was restored. A closing that the collector has stored too is written down outside the database, and only then shown."""
         try:
             check_follows("collector", "round", None if held is None else held.link, head.link)
         except Behind as error:
@@ -267,7 +267,7 @@ class BatchManager:
             return any(self.clock() > self.deadline(batch) + LATE for batch in self._open.values())
 
     def read(self, body: bytes) -> tuple[Ticket, bytes]:
-        """The ticket of a parcel, and its message; refused if it is a ticket of this contract and not valid."""
+        """The ticket of an upload, and its message; refused if it is a ticket of this contract and not valid."""
         ticket, message = opened(body)
         if ticket.contract == self.contract.digest and not ticket.valid(self.keys.tickets):
             raise FormatError("ticket-not-issued", "This ticket was not issued here.")
@@ -385,7 +385,7 @@ class BatchManager:
         seen[:] = bytes(len(seen))
 
     def _place(self, number: int) -> bytes:
-        """The data that a sealed state is bound to, so that nobody can put that of another closing in its place."""
+        """The data that a sealed state is bound to, so that an attacker cannot put that of another closing in its place."""
         return self.contract.digest + number.to_bytes(8)
 
     def public_closing(self, number: int) -> SignedClosing | None:
@@ -399,7 +399,7 @@ class BatchManager:
         return None if row is None or number > self.store.received() else bytes(row.body)
 
     def status(self, number: int) -> BatchStatus | None:
-        """What anybody may know of a batch."""
+        """What is public of a batch."""
         batch, row = self.store.batch(number), self.store.desk()
         if batch is None:
             return None

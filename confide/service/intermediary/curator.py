@@ -21,7 +21,7 @@ from .serving import serve
 
 
 class EpisodeBatches:
-    """Open batches of episodes. Whoever does not come, or sends what cannot have happened, counts as an empty episode."""
+    """Open batches of episodes. A user who does not come, or sends what cannot have happened, counts as an empty episode."""
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """No batch is open. Replayable noise is refused unless people are simulated."""
@@ -47,7 +47,7 @@ class EpisodeBatches:
         self._sums[batch] += cells
 
     def close(self, batch: int, tickets: int, state: bytes) -> ClosedBatch:
-        """Release the running sums about everybody who had a ticket, whoever came."""
+        """Release the running sums about every user who had a ticket, present or absent."""
         design = self._design
         simulated = self._simulated
         aggregate = (
@@ -70,5 +70,5 @@ class EpisodeBatches:
 
 
 def curate(path: str | Path, endpoint: Endpoint, database: str | None = None, *, child: bool = False) -> None:
-    """Serve the curator of a folder until it is told to end. child: ends with standard input too."""
+    """Serve the curator of a folder until it gets the signal to end. child: ends with standard input too."""
     serve(CURATOR, EpisodeBatches, path, endpoint, database, child=child)

@@ -1,4 +1,4 @@
-"""The folder of whoever issues tickets: the contract, a key of its own, the database, and the last closing outside of it."""
+"""The folder of a process that issues tickets: the contract, a key of its own, the database, and the last closing outside of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Keys:
 
     @property
     def token(self) -> str:
-        """The token that lets an operator see more than everybody may: derived from the key, until it is rotated."""
+        """The token that lets an operator see more than the public may: derived from the key, until it is rotated."""
         if self.token_file is not None and self.token_file.exists():
             return keys.load_key(self.token_file).hex()
         return derived(self.private, TOKEN).hex()

@@ -1,7 +1,7 @@
 """Sealed uploads that were handed over and are not opened yet, and a copy of them that outlives a process that is killed.
 
 Nothing in them can be read without the key of the role. They are in memory; beside it, where the machine has a file system that is
-memory (tmpfs), in a file a batch there, until the batch is closed: whoever closed a page does not come back to send again. On a
+memory (tmpfs), in a file a batch there, until the batch is closed: a user who closed a page does not come back to send again. On a
 disk nothing is written, since a later copy of the disk and the key would tell every episode. A batch that is closed is
 overwritten in both.
 """
@@ -22,7 +22,7 @@ from ..contract.tickets import Ticket
 MOST_BYTES = 1 << 29
 """Held at once, of all batches; who comes beyond that is asked to come again."""
 MOST_COPIES = 8
-"""Of one place: what replaces an upload more often is held, but not copied, so that nobody fills the memory that copies are in."""
+"""Of one place: later replacements of an upload are held, but not copied, so that no client fills the memory of copies."""
 MEMORY = ("tmpfs", "ramfs")
 _LENGTH = struct.Struct("<I")
 
@@ -83,7 +83,7 @@ class HeldUploads:
         return found
 
     def forget(self, batch: int) -> None:
-        """Drop what memory holds of a batch; the copy stays, for whoever takes over."""
+        """Drop what memory holds of a batch; the copy stays, for the process that takes over."""
         self._bytes -= sum(held.size for held in self._held.pop(batch, {}).values())
 
     def forget_all(self) -> None:

@@ -1,7 +1,8 @@
 """Who serves, where several processes share a database: one holds a lease and renews it; if it does not, another takes it.
 
-Times are measured by the clock of whoever waits, and only differences of them, so that clocks need not agree. Taking over begins an
-epoch, and whoever had the lease before commits nothing any more: a process that was frozen for a while cannot do harm.
+Times are measured by the clock of the waiting process, and only differences of them, so that clocks need not agree. Taking over
+begins an epoch, and the process that had the lease before commits nothing any more: a process that was frozen for a while cannot do
+harm.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class LeaseKeeper(threading.Thread):
         super().start()
 
     def stop(self) -> None:
-        """End the thread, and let go of the lease, so that nobody has to wait."""
+        """End the thread, and let go of the lease, so that no process has to wait."""
         self._stopped.set()
         self.join(5.0)
         if self._manager.holds:
@@ -60,7 +61,7 @@ class LeaseKeeper(threading.Thread):
             except Superseded:
                 LOG.error("another process has taken over")
             except Exception as error:
-                self._seen = None  # while the store does not answer, nobody can have renewed anything
+                self._seen = None  # while the store does not answer, no process can have renewed anything
                 LOG.error("the lease was not renewed", extra={"details": {"error": type(error).__name__}})
 
     def step(self) -> None:

@@ -1,8 +1,8 @@
 """Overwrites memory that is freed: nothing of a closed batch is to be found in memory, in swap or in a core dump.
 
-Python and numpy free memory without wiping it. glibc wipes what is freed if it is told to before a process starts, but for
-the small pieces that each thread keeps to use again, unless it is told to keep none; and Python uses glibc for everything if it
-is told to. So whoever holds open batches starts itself once more, with all three set.
+Python and numpy free memory without wiping it. glibc wipes what is freed if it is set to before a process starts, but for
+the small pieces that each thread keeps to use again, unless it is set to keep none; and Python uses glibc for everything if it
+is set to. So a process with open batches starts itself once more, with all three set.
 """
 
 from __future__ import annotations

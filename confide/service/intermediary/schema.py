@@ -1,4 +1,4 @@
-"""The tables of whoever issues tickets and closes batches. Nothing in them depends on what an open batch holds."""
+"""The tables of a process that issues tickets and closes batches. Nothing in them depends on what an open batch holds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ desk = Table(
     Column("place", Integer, nullable=False),
     Column("round", Integer, nullable=False),
 )
-"""One row, which whoever changes anything has locked: whose turn it is (the epoch, and when it began), the batch that tickets are
-issued for, its next free place, and the newest round that is known."""
+"""One row, which a process that changes anything has locked: whose turn it is (the epoch, and when it began), the batch that
+tickets are issued for, its next free place, and the newest round that is known."""
 
 batches = Table(
     "batches",
@@ -67,7 +67,7 @@ announced = Table(
     Column("received", Integer, nullable=False),
 )
 """One row: the newest signed head that the collector has shown, and the number of the last closing that it has stored; the body of
-a closing is shown to nobody before that."""
+a closing is shown to no client before that."""
 
 lease = Table(
     "lease",
@@ -76,4 +76,4 @@ lease = Table(
     Column("beat", BigInteger, nullable=False),
     Column("address", String(400), nullable=False),
 )
-"""One row: how often whoever has the newest epoch has said that it lives, and where it is reached; empty if it let go."""
+"""One row: how often the process with the newest epoch has said that it lives, and where it is reached; empty if it let go."""

@@ -10,7 +10,7 @@ NONCE_BYTES = 12
 
 
 def sealed(key: bytes, place: bytes, data: bytes) -> bytes:
-    """The encrypted bytes, which only whoever has the key can read, and only in this place."""
+    """The encrypted bytes, which only the holder of the key can read, and only in this place."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     nonce = os.urandom(NONCE_BYTES)

@@ -30,7 +30,7 @@ class ReportBatches:
         self._shuffler.take(self._batch(batch), message)
 
     def close(self, batch: int, tickets: int, state: bytes) -> ClosedBatch | None:
-        """The sum of a batch, if enough came. One of fewer people than the promise counts on is not given out: it waits."""
+        """The sum of a batch, if enough came. One of fewer people than the guarantee counts on is not given out: it waits."""
         total = self._shuffler.close(self._batch(batch))
         return None if total is None else ClosedBatch(total.users, total.to_bytes(), b"")
 
@@ -40,5 +40,5 @@ class ReportBatches:
 
 
 def shuffle(path: str | Path, endpoint: Endpoint, database: str | None = None, *, child: bool = False) -> None:
-    """Serve the shuffler of a folder until it is told to end. child: ends with standard input too."""
+    """Serve the shuffler of a folder until it gets the signal to end. child: ends with standard input too."""
     serve(SHUFFLER, ReportBatches, path, endpoint, database, child=child)

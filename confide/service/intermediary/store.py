@@ -1,8 +1,8 @@
 """The database of tickets and closed batches. Open ones are in memory only: a sum stored twice tells who came between.
 
 Of several processes on one database one holds the lease, which it renews. Who takes it over begins an epoch, the newest of which
-holds: whoever finds that another has begun changes nothing any more. A closing's number is unique, so a batch is closed once,
-and a published value is never drawn again.
+holds: a process that finds that another has begun changes nothing any more. A closing's number is unique, so a batch is closed
+once, and a published value is never drawn again.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class BatchStore:
     def begin_epoch(self, now: float, address: str, seen: Lease | None = None) -> bool:
         """Take the lease and begin an epoch: whatever another process holds does not count any more. Whether it was us.
 
-        seen: the lease as it was seen; it is taken only if nobody has renewed it since.
+        seen: the lease as it was seen; it is taken only if it was not renewed since.
         """
         with self._writer.begin() as connection:
             row = connection.execute(select(desk).with_for_update()).one()
@@ -152,7 +152,7 @@ class BatchStore:
             yield connection, row
 
     def issue(self, wanted: Sequence[bytes | None], last_batch: int, now: float) -> list[Place | None]:
-        """Issue a place for each who wants one, in turn, up to the last batch; None for whoever comes after that.
+        """Issue a place for each who wants one, in turn, up to the last batch; None for those after that.
 
         wanted: nonces of tokens, where the contract names an issuer, else None. Each is spent in this transaction, on one place:
         who asks again with it is given the same one.
@@ -178,7 +178,7 @@ class BatchStore:
     def _next_places(
         self, connection: Connection, row: Row[Any], number: int, last_batch: int, now: float
     ) -> list[Place]:
-        """The next free places, so many or as many as there are: of batches that wait for more people first, then of the newest."""
+        """The next free places, `number` or as many as there are: first of batches that wait for more, then of the newest."""
         places: list[Place] = []
         if number:
             newest = int(row.round)
@@ -199,7 +199,7 @@ class BatchStore:
         return places
 
     def _places_of_waiting(self, connection: Connection, newest: int, number: int, now: float) -> list[Place]:
-        """Places of batches to which too few came, in order; at most so many."""
+        """Places of batches to which too few came, in order; at most this many."""
         places: list[Place] = []
         waiting = select(batches).where(batches.c.given < batches.c.more).order_by(batches.c.number)
         for batch in [Batch(*row) for row in connection.execute(waiting)]:

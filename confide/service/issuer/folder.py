@@ -44,7 +44,7 @@ class IssuerFolder:
 
     @property
     def key_file(self) -> Path:
-        """The private key, which is secret: who has it is everybody."""
+        """The private key, which is secret: its holder can be any user."""
         return self.path / "issuer.pem"
 
     @property
@@ -97,7 +97,7 @@ class IssuerFolder:
         return contract
 
     def key(self) -> PrivateKey:
-        """The private key, which nobody else may read."""
+        """The private key, which only its owner may read."""
         try:
             mode, data = self.key_file.stat().st_mode & 0o077, self.key_file.read_bytes()
         except OSError as error:

@@ -30,7 +30,7 @@ class Login(Protocol):
     """What an application plugs in: two methods."""
 
     def person(self, credential: str) -> str | None:
-        """The name of the person who shows this credential, the same every time; None if it is nobody's."""
+        """The name of the person who shows this credential, the same every time; None if it is no user's."""
         ...
 
     def admitted(self, person: str) -> bool:
@@ -61,12 +61,12 @@ class ListedNames:
         return credential if any(hmac.compare_digest(shown, one) for one in self._known & {shown}) else None
 
     def admitted(self, person: str) -> bool:
-        """Whoever is on the list."""
+        """Users on the list."""
         return True
 
 
 class SignedAssertions:
-    """Assertions that the application signs for whoever is logged in: `assertion` makes one."""
+    """Assertions that the application signs for users who are logged in: `assertion` makes one."""
 
     def __init__(self, public: bytes, clock: Callable[[], float] = time.time) -> None:
         self._public, self._clock = public, clock
@@ -87,8 +87,8 @@ class SignedAssertions:
 
 
 class Guests:
-    """Whoever says `guest-...` is that guest: anybody may be any number of people. For trying a service out, never for one that
-    counts."""
+    """A client that says `guest-...` is that guest: one client may be any number of people. For trying a service out, never for one
+    that counts."""
 
     def __init__(self, others: Login) -> None:
         """others: who is not a guest."""

@@ -11,7 +11,7 @@ from .logins import Guests, ListedNames, Login, SignedAssertions
 
 
 def login_of(path: str | Path, names: str | Path | None = None, guests: bool = False) -> Login:
-    """Who is who: by a list of names if there is one, else by assertions that the application signs. guests: besides, anybody who
+    """Who is who: by a list of names if there is one, else by assertions that the application signs. guests: besides, anyone who
     says so, any number of times, for trying it out."""
     folder = IssuerFolder(Path(path))
     known: Login = ListedNames.read(Path(names)) if names else SignedAssertions(folder.login_public())
