@@ -1,4 +1,4 @@
-"""Targets of every mechanism alone, calibrated to a promise for a change of one, on its worst inputs and on others besides."""
+"""Targets of every mechanism alone, calibrated to a guarantee for a change of one, on its worst inputs and on others besides."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def counter(mechanism: Counter) -> list[Target]:
 
 
 def factored(kind: type[ToeplitzCounter] | type[BufferedToeplitzCounter], promise: Guarantee) -> Counter:
-    """A factored counter for a promise."""
+    """A factored counter for a guarantee."""
     mu, grid = gaussian_mu(_epsilon(promise), promise.delta), fine_grid(promise, REPORT_FINENESS)
     return kind(RELEASES, kind.sigma_for(mu, ONE, RELEASES, grid), grid)
 
 
 def fine_grid(promise: Guarantee, fineness: int = FINENESS) -> float:
-    """A power of two that divides one, and the noise that keeps the promise for a change of one, finely."""
+    """A power of two that divides one, and the noise that keeps the guarantee for a change of one, finely."""
     return 2.0 ** min(0, math.floor(math.log2(sigma_for(promise, 1.0, 0.0) / fineness)))
 
 

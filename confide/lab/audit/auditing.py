@@ -1,6 +1,6 @@
 """The audit: what it attacks (`Target`), what it does (`audit`) and what it found (`Finding`).
 
-The bet that follows from what a mechanism says of itself: without a search, hence without luck.
+The bet that follows from what a mechanism says of itself: without a search, hence without selection.
 
 Let L be the log-likelihood ratio of outputs, world 0 over world 1, that a mechanism claims. The best events are L >= t, which is
 likelier in world 0, and L <= -t, likelier in world 1. Of outputs that are as often of either world, one with ratio L is of world 0
@@ -44,7 +44,7 @@ Chances = tuple[Array, Array]
 
 
 def claimed_bet(outputs: Outputs, claimed: Statistic, trials: int, failure: float, delta: float) -> Bet | None:
-    """The bet that proves most in so many trials if the claim is true; None if it claims that all outputs are equally likely."""
+    """The bet that proves most in this many trials if the claim is true; None if it claims that all outputs are equally likely."""
     losses = np.sort(rounded(np.concatenate([claimed(world) for world in outputs])))
     thresholds = np.unique(np.quantile(np.abs(losses), quantiles(FINE), method="inverted_cdf"))
     thresholds = thresholds[thresholds > SLACK] - SLACK
@@ -72,7 +72,7 @@ def beyond(losses: Array, thresholds: Array) -> tuple[Chances, Chances]:
 def _promises(
     chances: tuple[Chances, Chances], trials: int, failure: float, delta: float
 ) -> list[tuple[tuple[int, ...], Array, Array]]:
-    """Which events, the stakes and (thresholds, stakes) what they promise: either by itself, staked on or not, and both."""
+    """Which events, the stakes and (thresholds, stakes) their expected bound: either by itself, staked on or not, and both."""
     never = (np.zeros(1), np.zeros(1))
     promises: list[tuple[tuple[int, ...], Array, Array]] = []
     for world in (0, 1):
@@ -98,19 +98,20 @@ SAMPLES = 100_000
 CONFIDENCE = 0.999
 """The confidence that a lower bound is true, by default."""
 FEWEST = 1000
-# One sample in so many is spent on choosing what to bet on; of outputs that take long, of which there are few, more are.
+# One sample in this number is spent on choosing what to bet on; of outputs that take long, of which there are few, more are.
 REHEARSED, REHEARSED_OF_FEW = 5, 3
-# A bet that promises so many times what is certified is tested at once.
+# A bet that is expected to prove this many times what is certified is tested at once.
 BLATANT = 1.5
 # Of what may fail, the share of the bet that follows from what is claimed.
 CLAIMED = 0.8
-# Of outputs that take long at least so many are made.
+# Of outputs that take long at least this many are made.
 FEW = 250
 # Outputs held in memory at once.
 CHUNK = 1 << 17
 # Where time is short: the share of it that all rehearsals have, of which half is for looking at what was made.
 REHEARSING = 0.3
-# A round of a rehearsal is as large as all before it, and a bet that promises nothing is chosen for so many times the trials.
+# A round of a rehearsal is as large as all before it, and a bet that is expected to prove nothing is chosen for this many times the
+# trials.
 DOUBLING, MORE_TRIALS = 1, 4
 
 MANY, WHOLE = "many outputs a call", "whole runs"
@@ -143,7 +144,7 @@ class Target:
 
 
 def again(target: Target, times: int) -> Target:
-    """The target of so many independent outputs, side by side, about the same two inputs; `loss` is of all of them already."""
+    """The target of this many independent outputs, side by side, about the same two inputs; `loss` is of all of them already."""
     claimed, exact = target.claimed, target.exact
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
@@ -259,7 +260,7 @@ def audit(
 
 @dataclass(eq=False)
 class Candidate:
-    """A target with the outputs of each world that it may have, for the rehearsal and for the trials: so many at least, at most.
+    """A target with the outputs of each world that it may have, for the rehearsal and for the trials: this many at least, at most.
 
     rehearsals, trials: how many there are; of trials, until they are made, how many there are likely to be.
     losses: (n, 1) what is claimed of rehearsed outputs of each world, where that is all that is known of how far they are apart.
@@ -281,7 +282,7 @@ class Candidate:
         return self.rehearsals + self.trials
 
     def rehearse(self, seconds: float, later: float, noise: NoiseSource) -> Outputs:
-        """As many outputs for the rehearsal as can be made in so many seconds; `later` is how long trials may take."""
+        """As many outputs for the rehearsal as can be made in this many seconds; `later` is how long trials may take."""
         made: list[Outputs] = []
         for one in rounds(self.least[0], self.most[0], seconds, DOUBLING):
             began = clock()
@@ -304,7 +305,7 @@ class Candidate:
         return bet
 
     def play(self, attempts: list[Attempt], delta: float, seconds: float, noise: Reservoir) -> list[float]:
-        """What each of the attempts proves, in as many trials as can be made in so many seconds."""
+        """What each of the attempts proves, in as many trials as can be made in this many seconds."""
         timed = math.isfinite(seconds)
         tables: list[list[Array]] = [[] for _ in attempts]
         stakes: list[list[float]] = [[] for _ in attempts]
@@ -327,7 +328,7 @@ class Candidate:
         ]
 
     def _pairs(self, many: int, bets: list[Bet], noise: NoiseSource) -> list[Array]:
-        """How each of the bets went in so many trials."""
+        """How each of the bets went in this many trials."""
         sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, many, CHUNK), many))
         totals = [np.zeros((3, 3)) for _ in bets]
         for size in sizes:
@@ -348,7 +349,7 @@ class Attempt(NamedTuple):
 def _rehearsed(
     candidates: list[Candidate], failure: float, delta: float, noise: NoiseSource, pace: Pace
 ) -> list[Attempt]:
-    """The bets that promise most: of those that follow from what is claimed, and of those that were learned.
+    """The bets with the best expected bounds: of those that follow from what is claimed, and of those that were learned.
 
     Both are tested and share what may fail, for if the claim is false only the second is any good.
     """

@@ -9,7 +9,7 @@ Pearson's exact intervals, each of which may fail with half of the allowed proba
 
     W = 1[A in P] - x 1[A in Q] + 1[B in Q] - x 1[B in P] - 2 delta,
 
-for one output of each world, is 0 or less on average. So whoever stakes a fixed share s of what she has on every pair of
+for one output of each world, is 0 or less on average. So an auditor who stakes a fixed share s of what she has on every pair of
 outputs, 1 + s W for 1, has after n independent pairs no more than she began with, on average, and 1/failure times as much
 with probability `failure` at most (Markov). The bound is the largest log x at which she became as rich as that. Every output
 counts for both events, and two errors are weighed against each other instead of both being assumed. It takes a third of the
@@ -29,7 +29,7 @@ from .directed import orders
 
 Array = NDArray[np.float64]
 
-# How many thresholds an ideal auditor tries, and then again around the best; and a chance that is not worth a look.
+# How many thresholds an ideal auditor tries, and then again around the best; and a chance too small to look at.
 THRESHOLDS = 48
 RAREST = 1e-9
 # Shares that may be staked; the best is close to a root of log(1/failure) over the trials. Bounds are found by halving.
@@ -65,9 +65,9 @@ def event_bound(hits: ArrayLike, other_hits: ArrayLike, trials: float, failure: 
 
 
 def bet_bound(pairs: Array, stakes: ArrayLike, events: int, failure: float, delta: float) -> Array:
-    """What a bet on so many events (1 or 2) proves; 0 if nothing. Of several bets, and with several stakes, at once.
+    """What a bet on this many events (1 or 2) proves; 0 if nothing. Of several bets, and with several stakes, at once.
 
-    pairs: (..., 3, 3) of how many pairs of outputs so many events went her way, and so many against her. If events and stake
+    pairs: (..., 3, 3) of how many pairs of outputs this many events went her way, and this many against her. If events and stake
     were fixed before the trials, the bound exceeds the true epsilon with probability at most `failure`.
     """
     counts, staked = pairs.reshape(*pairs.shape[:-2], 1, 9), np.asarray(stakes, dtype=np.float64)[..., None]
@@ -145,7 +145,7 @@ def ideal_bound(loss: Loss, trials: int, failure: float, delta: float) -> float:
     The best events are those where the privacy loss exceeds a threshold, in either direction. Their probabilities follow
     from the loss: with x = e^epsilon, delta(x) = sup_A P(A) - x Q(A) is convex, its slope at x is -Q(A) and its intercept P(A).
     """
-    # So many trials prove no more than log(trials).
+    # This many trials prove no more than log(trials).
     low, high = 0.0, min(max(loss.epsilon(RAREST), 1e-3), math.log(trials))
     for _ in range(2):
         thresholds = np.linspace(low, high, THRESHOLDS)

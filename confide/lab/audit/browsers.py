@@ -54,7 +54,7 @@ def node() -> str | None:
 
 
 def reports(contract: bytes, people: Sequence[Trajectory], times: int = 1) -> list[bytes]:
-    """The report of every person, so many times, as JavaScript draws them."""
+    """The report of every person, this many times, as JavaScript draws them."""
     found = node()
     if found is None or missing():
         raise InvalidInput("node-missing", f"Node must draw the reports of a page. Got none: {missing()}. Install it.")

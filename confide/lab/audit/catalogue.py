@@ -144,7 +144,7 @@ class AuditEntry:
         return DELTA if self.needs_delta else 0.0
 
     def targets(self, epsilon: float, delta: float | None = None) -> list[Target]:
-        """The pairs of inputs on which it is attacked, calibrated to the promise."""
+        """The pairs of inputs on which it is attacked, calibrated to the guarantee."""
         promise = Guarantee(self.trust, epsilon, self.delta(delta))
         if promise.pure and self.needs_delta:
             raise InvalidInput(
@@ -169,7 +169,7 @@ class AuditEntry:
         return OFTENER if self.mechanism in MORE else 1.0
 
     def design(self, promise: Guarantee) -> Design:
-        """The design that keeps a promise: at its setting, or the case with which somebody entered the row."""
+        """The design that keeps a guarantee: at its setting, or the case with which the row was registered."""
         case = accepted.case_of(Combination(self.kind, self.mechanism, self.trust))
         if case is not None:
             return case(promise)
@@ -189,7 +189,7 @@ class AuditEntry:
 
     @property
     def usual_samples(self) -> int:
-        """The outputs of each world that it is audited with, unless told otherwise."""
+        """The outputs of each world that it is audited with by default."""
         return round(SAMPLES * (MORE.get(self.mechanism, 1) if self.calibration == NONE else self._share))
 
     def audit(
@@ -201,7 +201,7 @@ class AuditEntry:
         noise: NoiseSource | None = None,
         seconds: float | None = None,
     ) -> Finding:
-        """Calibrate it, and audit it, with so many samples or the usual number. seconds: by when both are to end (`audit`)."""
+        """Calibrate it, and audit it, with this many samples or the usual number. seconds: by when both are to end (`audit`)."""
         pace = Pace.of(seconds)
         targets, size = self.targets(epsilon, delta), self.usual_samples if samples is None else samples
         left = max(pace.left(), BARELY) if pace.timed else None
@@ -262,7 +262,7 @@ def _ours() -> tuple[AuditEntry, ...]:
 
 
 def _entered() -> list[AuditEntry]:
-    """Entries of rows that somebody entered, each with its case."""
+    """Entries of rows that were registered, each with its case."""
     return [
         AuditEntry(row.mechanism, row.trust, TIGHT, kind=row.kind)
         for row in accepted.rows()

@@ -1,4 +1,4 @@
-"""Targets made of a whole curator: everybody's episodes in, all releases out.
+"""Targets made of a whole curator: every user's episodes in, all releases out.
 
 Outputs come from the curator's own aggregate. Its counter may run many streams side by side and hand on the first; as in
 `devices`, what is sent is compared with what the counter said, and if they differ each output is a separate run.
@@ -29,7 +29,7 @@ from .likelihood import exact_loss, log_likelihood_ratio
 from .mechanisms import Standing
 from .people import Pair, audited_question, exact_message
 
-# Among so many aggregates the outputs of one draw are shared: a cell that is told bare is noisy by chance in one, not in all.
+# Among this many aggregates the outputs of one draw are shared: a cell that is released bare is noisy by chance in one, not in all.
 AGGREGATES = 8
 # Known to treat every cell by itself, so that streams may run side by side.
 CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
@@ -46,7 +46,7 @@ def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Tar
         if type(counter) in CELL_BY_CELL:
             many = ManyStreams(counter, count)
             sharing_it = replace(design, act=replace(design.act, mechanism=many))
-            sharing_it.__dict__["digest"] = design.digest  # what it is told apart by is not what draws
+            sharing_it.__dict__["digest"] = design.digest  # what it is distinguished by is not what draws
             sent = _run(sharing_it, everybody, noise)
             stated = [streams[0] for streams in many.outputs]
             if len(sent) == len(stated) and np.allclose(sent, stated, rtol=0, atol=10.0**-DECIMALS):

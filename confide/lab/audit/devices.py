@@ -34,7 +34,7 @@ from .people import Pair, audited_question, exact_message
 
 Categories = Callable[[Trajectory, NDArray[np.int64]], list[int]]
 
-# Among so many calls of the privatizer the outputs of one draw are shared.
+# Among this many calls of the privatizer the outputs of one draw are shared.
 CALLS = 64
 # Of the samples, where every output takes a call of its own.
 ONE_A_CALL = 0.25

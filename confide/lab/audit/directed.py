@@ -1,4 +1,5 @@
-"""Losses that depend on the order of two worlds: how far the first can be told from the second, and the second from the first.
+"""Losses that depend on the order of two worlds: how far the first can be distinguished from the second, and the second from the
+first.
 
 A guarantee takes the worse of the two orders. An attack bets on events of both, so an ideal one is judged by each for itself.
 """

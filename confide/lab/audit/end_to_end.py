@@ -196,7 +196,7 @@ def shuffle_whole(design: Design) -> WholeRun:
     def shown(person: Trajectory) -> Array:
         grid = design.devices[0].grid
         cells = np.append(np.tile(exact_message(design, person, grid) / grid, rows), np.zeros(rows))
-        # A tree's sums cover everybody so far; a service's batches are disjoint, and she is in the first.
+        # A tree's sums cover all users so far; a service's batches are disjoint, and she is in the first.
         return np.resize(cells, seen) if tree else np.append(cells, np.zeros(seen - len(cells)))
 
     return WholeRun(running, shown, SHARE / 2)

@@ -5,8 +5,8 @@ them lies between points of the grid; differences of cells, in which noise that 
 in which the worlds lie furthest apart for their spread; the sum over cells of learned log-ratios; where outputs are
 few, the learned log-ratio of the whole output. Each is cut into bins, with heavy values in bins of their own. An event
 is a set of bins: those above or below a value, or those that one half of the rehearsal saw more often in one world. The
-other half decides which event promises most, among those that are likelier in either world; then one of them is bet on, or both.
-A mechanism that states its privacy loss is besides attacked through that alone, without a search: `claims`.
+other half decides which event has the best expected bound, among those that are likelier in either world; then one of them is bet
+on, or both. A mechanism that states its privacy loss is besides attacked through that alone, without a search: `claims`.
 
 Every statistic is rounded to `DECIMALS` first. Otherwise the last bits of floats alone tell neighbours apart, and an
 audit of continuous noise reports a multiple of its epsilon.
@@ -33,7 +33,7 @@ DECIMALS = 9
 FINE, COARSE = 64, 24
 # Among many events some look better than they are: each is judged by bounds that fail with this probability.
 DOUBT = 0.02
-# A bet is worth so many times the trials of an event that is bounded by itself.
+# A bet has the value of this many times the trials of an event that is bounded by itself.
 ALONE, WORTH = 1, 3
 
 
@@ -42,7 +42,7 @@ class Event:
     """The outputs whose statistic falls into the bins that are `inside`.
 
     likelier: the world in which it happens more often. seen: how often there and in the other world. chances: the same, but
-    at least and at most, in case it looks better than it is. promise: the bound that it is expected to give by itself.
+    at least and at most, in case it looks better than it is. `promise`: the bound that it is expected to give by itself.
     """
 
     what: str
@@ -61,9 +61,10 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Bet:
-    """One event, or two of which each is likelier in another world, and what is staked on them. promise: what is expected.
+    """One event, or two of which each is likelier in another world, and what is staked on them. `promise`: the bound that is
+    expected.
 
-    Nothing is staked where an event promises more by itself: one that hardly ever happens in the other world.
+    Nothing is staked where an event has a better bound by itself: one that hardly ever happens in the other world.
     """
 
     events: tuple[Event, ...]
@@ -76,7 +77,7 @@ class Bet:
         return " and ".join(dict.fromkeys(event.what for event in self.events)) or "nothing"
 
     def pairs(self, outputs: Outputs) -> Array:
-        """(3, 3) of how many pairs of outputs, one of each world, so many events went as bet, and so many against it."""
+        """(3, 3) of how many pairs of outputs, one of each world, this many events went as bet, and this many against it."""
         won, lost = (np.zeros(len(outputs[0]), dtype=np.int64) for _ in range(2))
         for event in self.events:
             won += event.happened(outputs[event.likelier])
@@ -97,7 +98,7 @@ class Bet:
 
 
 def choose(outputs: Outputs, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Bet:
-    """The bet that promises the best bound in `trials` trials, given a rehearsal of (n, cells) outputs each."""
+    """The bet with the best expected bound in `trials` trials, given a rehearsal of (n, cells) outputs each."""
     half = len(outputs[0]) // 2
     first: Outputs = (outputs[0][:half], outputs[1][:half])
     second: Outputs = (outputs[0][half:], outputs[1][half:])

@@ -42,7 +42,7 @@ FitPlan = CountPlan | LinearPlan
 STATES = ACTIONS = 2
 # Of the samples, where all outputs are whole runs: linear fits ask in turn. Of two halves fewer than thousands show nothing.
 LINEAR_SHARE, HALVES_SHARE = 0.02, 0.005
-# Among so many people the worst pair is searched for.
+# Among this many people the worst pair is searched for.
 MOST_COUNTED = 48
 # One processor: two people are counted in no time.
 ALONE = Engine(workers=1)
@@ -53,7 +53,7 @@ UNCENTRED = np.array([[[0.6, 0.8], [0.8, -0.6]], [[0.5, 0.0], [0.0, 0.5]]])
 
 
 def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[str | float]]:
-    """The columns of a log of people with so many episodes each."""
+    """The columns of a log of people with this many episodes each."""
     columns: dict[str, list[str | float]] = {
         name: [] for name in ("user", "episode", "step", "state", "action", "reward")
     }
@@ -72,7 +72,7 @@ def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[str | float]]
 
 def log_of(spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", **declared: Declared) -> Dataset:
     """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step. A logged
-    propensity is the least that may be: nobody weighs more.
+    propensity is the least that may be: no user weighs more.
     """
     import pyarrow as pa
 
@@ -311,7 +311,7 @@ def linear_plan(
     spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES, weighted: bool = True
 ) -> LinearPlan:
     """The plan of a fit with linear features on made-up people; weighted: by variances, as `vapvi` does and `pevi` does not. A pure
-    promise has the noise of `sound`.
+    guarantee has the noise of `sound`.
     """
     data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
     how = SOUND if promise.pure else TIGHT

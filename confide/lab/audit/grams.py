@@ -1,6 +1,6 @@
 """Targets made of a curator's Gram sums: all questions of a form, asked with the value functions that reveal most.
 
-The learner of a fit asks about its own value functions; here everybody's adversary asks: V is the most it may be after one
+The learner of a fit asks about its own value functions; here every user's adversary asks: V is the most it may be after one
 state and nothing after the other, so that what two people's steps lead to is as far apart as can be.
 """
 
@@ -29,7 +29,7 @@ from .people import all_episodes
 
 # Of the samples: every output is a run of its own.
 SHARE = 0.03
-# So many weights are tried, which must part values by so much.
+# This many weights are tried, which must part values by so much.
 TRIED, MARGIN = 10_000, 0.05
 # So steep that values are at the ends of their range everywhere.
 STEEP = 100.0

@@ -39,7 +39,7 @@ def judges() -> tuple[Adoption, Specification]:
 
 
 def person(action: int, paid: float) -> Episodes:
-    """Somebody who takes the same action at every step, is paid alike, and is in the group of that number."""
+    """A user who takes the same action at every step, is paid alike, and is in the group of that number."""
     actions = np.full(HORIZON, action, dtype=np.int64)
     return Episodes(
         np.array([0, HORIZON]),

@@ -37,11 +37,11 @@ ONE_OF_TWO: Told = (1.0, (0,), (1,))
 # Stand for a probability of zero, and for its logarithm where densities may be smaller: so that differences stay finite.
 LEAST = 1e-300
 IMPOSSIBLE = -1e4
-# No number of samples tells a larger loss from an infinite one, so it is not worth a table.
+# No number of samples tells a larger loss from an infinite one, so it needs no table.
 OBVIOUS = 30.0
 # No sum of so small a log-probability is met in any number of samples.
 OBVIOUSLY_RARE = -60.0
-# A change of so many grids is as well hidden as by continuous noise.
+# A change of this many grids is as well hidden as by continuous noise.
 FINE = 64
 
 
@@ -149,7 +149,7 @@ def exact_loss(mechanism: Mechanism, inputs: tuple[Array, Array], trials: Trials
 
 @singledispatch
 def loss_of_shifts(mechanism: Mechanism, shifts: Array, trials: Trials) -> Loss | None:
-    """The loss of telling apart two vectors that differ by so much in so many cells; None if not known."""
+    """The loss of distinguishing two vectors that differ by so much in this many cells; None if not known."""
     return None
 
 
@@ -168,7 +168,7 @@ def _(mechanism: Gaussian | Bounded, shifts: Array, trials: Trials) -> Loss:
 
 
 def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], trials: Trials) -> Loss:
-    """The loss of sums of flipped bits, so many of which are ones before they are flipped."""
+    """The loss of sums of flipped bits, this many of which are ones before they are flipped."""
 
     def table(ones: tuple[int, int], most: int) -> Directed:
         laws = [_flipped(mechanism.flip, each, most) for each in ones]

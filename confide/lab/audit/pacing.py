@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 GROWTH = 4
-"""A round is one part in so many of all before it, so hardly more than that part of the time is left unused."""
+"""A round is one part in this many of all before it, so hardly more than that part of the time is left unused."""
 
 BARELY = 1e-3
 """The seconds of whatever has no time left: it makes the fewest outputs."""
@@ -68,8 +68,8 @@ class Round(NamedTuple):
 def rounds(least: int, most: int, seconds: float, growth: int = GROWTH) -> Iterator[Round]:
     """Rounds: first `least` outputs, whatever they take, then ever larger ones up to `most` in all.
 
-    There is another as long as it may be expected to end within so many seconds of the first, judged by how long those before took.
-    Which sizes they have does not depend on the clock. Without an end there is one round of `most`.
+    There is another as long as it may be expected to end within this many seconds of the first, judged by how long those before
+    took. Which sizes they have does not depend on the clock. Without an end there is one round of `most`.
     """
     if math.isinf(seconds):
         yield Round(most)

@@ -21,7 +21,7 @@ from .events import Array
 Pair = tuple[Trajectory, Trajectory]
 
 RANDOM_SEED = 1
-# A search for the worst pair looks at all episodes of a tiny problem, or at so many of them; at more where nothing is drawn.
+# A search for the worst pair looks at all episodes of a tiny problem, or at this many of them; at more where nothing is drawn.
 MOST_EPISODES, MOST_TOLD = 96, 1024
 # People who are as far apart as this share of the price need not be searched for.
 FAR = 0.98

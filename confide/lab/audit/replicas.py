@@ -1,6 +1,6 @@
 """Audits a fit on real data, by its replica. None of the real rows is touched, and nothing is spent.
 
-A replica makes the same promise with the same horizon, model and shares of the budget, so it draws the same noise to the last
+A replica makes the same guarantee with the same horizon, model and shares of the budget, so it draws the same noise to the last
 digit; but its people are made up, and it has two states and two actions, so that an attack sees something. That the noise is
 the same is checked, not assumed. Of a linear fit the features are ours, two numbers each; how many there are changes no more
 than the last digits of its noise.

@@ -29,7 +29,7 @@ LONGER, STEPWISE = Spec(2, 2, 3), Spec(2, 2, 2, PER_STEP)
 
 @dataclass(frozen=True)
 class AuditSetting:
-    """One problem. label: how it is told from the basic one. changes: other fields of a request (`designs.Request`).
+    """One problem. label: what distinguishes it from the basic one. changes: other fields of a request (`designs.Request`).
 
     without: mechanisms that are not audited here. kinds, only: of question, and mechanisms, if it is not for all; a budget is.
     """
@@ -53,7 +53,7 @@ def _batches(number: int) -> Schedule:
 
 
 def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, **mixed: bool) -> AuditSetting:
-    """A setting with shufflers of so many base batches; those of several sizes take whole episodes only."""
+    """A setting with shufflers of this many base batches; those of several sizes take whole episodes only."""
     mixing = Mixing(crowd, **mixed)
     without = ("shuffled-step", *(SHARED if mixing.tree else ())) if mixed else ()
     return AuditSetting(label, spec, mixing.schedule(batches * crowd), {"mixing": mixing}, without)
@@ -146,7 +146,7 @@ FIT = "fit"
 """The kind of whole fits, which are not one design but several."""
 
 FITS: dict[str, Callable[[Guarantee, str], list[Target]]] = {}
-"""The functions that make the targets of a whole fit, by label, given a promise and a name."""
+"""The functions that make the targets of a whole fit, by label, given a guarantee and a name."""
 SOUND_FITS: set[str] = set()
 """Those of them that are as sound calibration has them; the others are tight."""
 

@@ -172,7 +172,7 @@ def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPL
 
 
 def visible_reports(people: int = 1000, seed: int = 0) -> Breach:
-    """The attack on whole reports of two steps, with the noise for which *sums* over so many people keep (1, 1e-6)."""
+    """The attack on whole reports of two steps, with the noise for which *sums* over this many people keep (1, 1e-6)."""
     promise = Shuffle(1.0, DELTA)
     (crowd,) = calibrated((people,), VISIBLE_BITS, 1.0, DELTA)
     return visible_report(crowd.flip, people, VISIBLE_BITS, promise, seed=seed)

@@ -44,13 +44,13 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
 
 
 def _honest(mixing: Mixing, level: int) -> int:
-    """How many people hide one: the honest share of so many batches, counted here and not as the design counts them."""
+    """How many people hide one: the honest share of this many batches, counted here and not as the design counts them."""
     share = mixing.honest if mixing.honest <= 1 else mixing.honest / mixing.batch
     return math.floor(share * (mixing.batch << level) + 1e-9)
 
 
 def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
-    """The target of sampled steps: everybody draws a step. Those who drew the same one, or per step all, are in one sum."""
+    """The target of sampled steps: every user draws a step. Those who drew the same one, or per step all, are in one sum."""
     question, device = design.question, design.devices[0]
     horizon, rows, width = question.spec.horizon, question.rows, question.width
     other_people = _honest(mixing, 0) - 1
@@ -79,7 +79,7 @@ def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target
 class OneOfSteps:
     """Sums of bits, flipped with probability q, of people who each tell of one step; the last of them is one of two.
 
-    Given the sums she is as likely as anybody to be among the m whose bits make up a row, and given such a sum of s ones her
+    Given the sums she is as likely as any user to be among the m whose bits make up a row, and given such a sum of s ones her
     bit is a one with probability s/m. So if she is like the second, what was seen is as much likelier as on average over her
     bits: a one is (1-q)/q times as likely where the second has one and the others none, and q/(1-q) times in the opposite case.
     """
@@ -90,7 +90,7 @@ class OneOfSteps:
         self.steps = [(step if rows > 1 else 0, *both) for step, both in enumerate(zip(*exact_message, strict=True))]
 
     def _likelier(self, sums: Mapping[tuple[int, int], Array], many: Array | tuple[int, ...]) -> Array:
-        """How much likelier sums[row, category] are, of so many people a row, if she is like the second."""
+        """How much likelier sums[row, category] are, of this many people a row, if she is like the second."""
         likelihood = np.zeros(())
         for row, first, second in self.steps:
             in_row = np.asarray(many[row], dtype=np.float64)
@@ -168,7 +168,7 @@ def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Targe
     assert device is not None  # shares are added
     first, second = (np.rint(exact_message(design, person, device.grid) / device.grid) for person in people)
     differ = first != second
-    differ[0] |= not differ.any()  # two who cannot be told apart still give something to look at
+    differ[0] |= not differ.any()  # two who cannot be distinguished still give something to look at
     sums = honest * first[differ], (honest - 1) * first[differ] + second[differ]
     width = int(differ.sum())
     law = log_law_of_sum(device, honest)
@@ -189,8 +189,8 @@ def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Targe
 
 @singledispatch
 def log_law_of_sum(device: Additive, honest: int) -> Statistic:
-    """The logarithm of the probability of whole numbers as the sum of so many devices' noise, cell by cell. That of another law is
-    entered with `log_law_of_sum.register`."""
+    """The logarithm of the probability of whole numbers as the sum of this many devices' noise, cell by cell. That of another law
+    is entered with `log_law_of_sum.register`."""
     raise InvalidInput("shares-law-unknown", f"Nothing is known of sums of {type(device).__name__}. Enter their law.")
 
 
@@ -218,7 +218,7 @@ def _(device: SkellamShare, honest: int) -> Statistic:
 
 
 def shares_loss(law: Statistic, deviation: float, shifts: list[int]) -> Loss:
-    """The exact loss of noise of this law, on cells that are shifted by so many whole numbers each."""
+    """The exact loss of noise of this law, on cells that are shifted by this many whole numbers each."""
     if not shifts:
         return Pure(0.0)
 

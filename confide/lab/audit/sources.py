@@ -1,6 +1,6 @@
 """Which noise an audit draws: that of the process which draws it in a service.
 
-Reports are drawn by devices, whoever adds them up; releases by a curator, or by whoever fits. Reports of a page are drawn by
+Reports are drawn by devices, releases by a curator or by a fit. Reports of a page are drawn by
 JavaScript and take no noise from here (`browsers`). What only a simulator draws is `SIMULATED`: continuous noise, and
 sums of many people's messages that are drawn at once.
 """

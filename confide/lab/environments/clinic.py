@@ -19,7 +19,7 @@ USUAL = np.array([[0.8, 0.15, 0.05], [0.5, 0.4, 0.1], [0.3, 0.5, 0.2], [0.2, 0.6
 """(6, 3) what doctors do now."""
 
 WORTH = np.array([1.0, 0.8, 0.5, 0.2, 0.1, 0.0])
-"""What a visit in each state is worth to the patient; an injection takes 0.05 off."""
+"""The value of a visit in each state to the patient; an injection takes 0.05 off."""
 
 
 @register("clinic", horizon=8)

@@ -19,7 +19,7 @@ ACTIONS, DEGREE, MOST = 3, 3, 3
 CELLS = 15
 """Into how many equal parts a table cuts each covariate."""
 GRID = {1: 201, 2: 41, 3: 21}
-"""At so many values of each covariate values are computed; between them they are interpolated."""
+"""At this many values of each covariate values are computed; between them they are interpolated."""
 PUSH, TURN, JITTER, WIDTH, PRICE = 0.3, 0.3, 0.2, 1.0, 0.1
 
 

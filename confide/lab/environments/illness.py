@@ -13,8 +13,8 @@ from .registry import blank, check_size, register
 def illness(states: int, actions: int, horizon: int, seed: int = 0) -> Model:
     """An illness drawn at random once: from well to gone, each treatment helps or harms with chances of its own.
 
-    A step up the ladder has a chance of 0.02 to 0.5, one down of 0.02 to 0.4; who is gone stays so. Each state is worth
-    something in order, and a treatment takes up to 0.1 off that. Many treatments are nearly as good as the best.
+    A step up the ladder has a chance of 0.02 to 0.5, one down of 0.02 to 0.4; who is gone stays so. The states' rewards are
+    in order, and a treatment takes up to 0.1 off that. Many treatments are nearly as good as the best.
     """
     spec = check_size(Spec(validation.integer("states", states, 2), actions, horizon))
     rng = np.random.default_rng(validation.integer("seed", seed, 0))

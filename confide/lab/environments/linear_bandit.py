@@ -17,9 +17,9 @@ from .registry import Environment, EpisodeArrays, register
 TALLEST = 0.45
 """How far an expected reward may lie from 1/2."""
 LISTED = 10
-"""Up to so many signs all contexts are a list, so that tables can learn too."""
+"""Up to this many signs all contexts are a list, so that tables can learn too."""
 SHOWN = 1 << 16
-"""On so many contexts policies are compared where there are more of them."""
+"""On this many contexts policies are compared where there are more of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ def mixture(states: int, actions: int, dimension: int, horizon: int, seed: int =
     """A mixture of D known models of S states and A actions in proportions that are to be learned; rewards are known.
 
     In every model each pair of state and action leads to a few states (a Dirichlet law of 1/4 each); proportions are uniform on the
-    simplex; a reward depends on the state alone and is a cube of a uniform number, so that few states are worth reaching.
+    simplex; a reward depends on the state alone and is a cube of a uniform number, so that few states have high rewards.
     """
     draw = np.random.default_rng(validation.integer("seed", seed, 0))
     models = draw.dirichlet(np.full(states, 0.25), size=(dimension, states, actions))  # (D, S, A, S)

@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 
 class ObservedWorld(Protocol):
-    """How people start and move, what they are paid, and what policies are worth."""
+    """How people start and move, what they are paid, and the values of policies."""
 
     @property
     def features(self) -> DescribedFeatures:

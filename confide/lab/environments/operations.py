@@ -74,7 +74,7 @@ def queue(states: int, actions: int, horizon: int, arrivals: float = 0.5) -> Mod
 
 @register("churn", example="churn/6x3", horizon=16)
 def churn(states: int, actions: int, horizon: int, leaving: float = 0.3) -> Model:
-    """A customer whose interest fades: offers of several sizes bring it back and cost a part of what is earned.
+    """A customer whose interest fades: offers of several sizes bring it back and cost a part of the income.
 
     Interest s falls by one with the chance `leaving` (1 - a/A), and rises with 0.35 a/(A-1); at 0 the customer is gone, and comes
     back with a chance of 0.05. A step pays s/(S-1), of which an offer costs 0.5 a/(A-1).

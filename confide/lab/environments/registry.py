@@ -174,7 +174,7 @@ class Listing:
     def sizes_in(self, address: Address) -> list[Any]:
         """The builder's first arguments, read from an address: whole numbers after a slash, or a name after a colon.
 
-        Sizes stand apart by an x, `2x3`; where the builder calls each by one letter, its letter comes first: `d5h6`.
+        Sizes stand apart by an x, `2x3`; where the builder calls each by one character, that comes first: `d5h6`.
         """
         parameters = self._sizes()
         mark = ":" if [p for p in parameters if p.annotation in ("str", str)] else "/" if parameters else ""

@@ -47,7 +47,7 @@ CHANCE = 0.2
 """The share of decisions in which practice chooses among all treatments alike, so that none has a chance below 0.05."""
 
 SIMULATED = 200_000
-"""How many patients are walked to tell what a policy is worth: an error of about 0.004."""
+"""How many patients are walked to estimate the value of a policy: an error of about 0.004."""
 
 
 class VitalsEpisodes(NamedTuple):
@@ -112,7 +112,7 @@ def move(observations: Array, actions: Integers, rng: np.random.Generator) -> tu
 
 
 def walk(people: int, rng: np.random.Generator, policy: FeaturePolicy | None = None) -> VitalsEpisodes:
-    """So many patients under a policy, or under practice."""
+    """This many patients under a policy, or under practice."""
     seen = np.zeros((people, HORIZON + 1, 6))
     actions, lengths = np.zeros((people, HORIZON), dtype=np.int64), np.full(people, HORIZON)
     rewards, chances = np.zeros((people, HORIZON)), np.ones((people, HORIZON))

@@ -1,4 +1,4 @@
-"""Contextual bandits: ours with default settings against algorithms that are made for them, over bandits that nobody tuned on.
+"""Contextual bandits: ours with default settings against algorithms that are made for them, over held-out bandits.
 
 Every run is another bandit (`arms/SxA`), the same for all sides. The rivals are private Thompson sampling and private elimination
 (`learning.learners.arms` names the papers) with our noise; elimination has the width of its bounds that did best on
@@ -45,7 +45,7 @@ GOAL, AT_MOST, WRONG_AT_MOST = 1.05, 1.2, 0.01
 
 @dataclass(frozen=True)
 class BanditRuns(ExperimentPart):
-    """One side under one promise. Its rows are (runs, 2): regret as a share of what acting at random loses, and the same of the
+    """One side under one guarantee. Its rows are (runs, 2): regret as a share of what acting at random loses, and the same of the
     last policy; its places are contexts and arms."""
 
     label: str
@@ -60,7 +60,7 @@ class BanditRuns(ExperimentPart):
         return str(PROMISES[self.promised])
 
     def compute(self, scale: str, seeds: int) -> PartResult:
-        """One run in each of so many bandits."""
+        """One run in each of this many bandits."""
         learner, bonus_scale = SIDES[self.side]
         people, started = people_at(scale, self.people, 1000), time.process_time()
         promise = PROMISES[self.promised]

@@ -1,6 +1,6 @@
 """The cost of privacy: under the same guarantee, the published algorithms made sound beside ours, for every algorithm.
 
-Whoever has a bonus has the scale of it (LDP-UCRL-VTR: the constant c; DP-VAPVI: its constant and lambda) that did best on seeds
+A learner with a bonus has the scale of it (LDP-UCRL-VTR: the constant c; DP-VAPVI: its constant and lambda) that did best on seeds
 other than those reported, among the same values. `TUNED` holds the choices for the pairs that no other experiment has. Each side
 has its own true guarantee, which the table shows: trees of Laplace noise keep pure epsilon, where ours has a delta.
 """

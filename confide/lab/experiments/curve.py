@@ -15,7 +15,7 @@ from .part import LEAST_PEOPLE, PAPER, ExperimentPart, PartResult, in_words, peo
 
 @dataclass(frozen=True)
 class Curve(ExperimentPart):
-    """One curve: a learner in a world under a promise, and all other arguments of `simulate`."""
+    """One curve: a learner in a world under a guarantee, and all other arguments of `simulate`."""
 
     label: str
     learner: str

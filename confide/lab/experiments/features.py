@@ -44,7 +44,8 @@ REGRET, SHARE = "regret", "share of random's loss"
 
 @dataclass(frozen=True)
 class FeatureCell:
-    """A world under a guarantee: so many people, and what is to be reached, as regret or as a share of what acting at random loses.
+    """A world under a guarantee: this many people, and what is to be reached, as regret or as a share of what acting at random
+    loses.
 
     sides: beside features. runs: how many worlds.
     """
@@ -96,7 +97,7 @@ class FeatureRuns(ExperimentPart):
         return NOISY.get(self.promised, PROMISES[self.promised]) if self.side == LINUCB else PROMISES[self.promised]
 
     def compute(self, scale: str, seeds: int) -> PartResult:
-        """One run in each of so many worlds."""
+        """One run in each of this many worlds."""
         people, started, promise = people_at(scale, self.people, 1000), time.process_time(), self._promised()
         learner = {TABLE: "ucbvi", LINUCB: "linucb"}.get(self.side, "linear")
         options: dict[str, Any] = {"c": SCALE} if self.side == LINUCB else {}

@@ -93,7 +93,7 @@ def _ours(epsilon: float, delta: float = 0.0) -> Instances:
 def _tuned(label: str, scale: float | None = None) -> Instances:
     """A published side at a scale, by default the one that did best on other worlds; LDP-OBI keeps its epsilon exactly.
 
-    The noise of scale 6H/epsilon changes 6H - 2 counts at most: a promise of 6H/(6H - 2) epsilon keeps epsilon.
+    The noise of scale 6H/epsilon changes 6H - 2 counts at most: a guarantee of 6H/(6H - 2) epsilon keeps epsilon.
     """
     scale = TUNED[label] if scale is None else scale
     if label == AT_BEST:

@@ -88,7 +88,7 @@ class UpperBound(ExperimentPart):
         )
 
     def at(self, people: int) -> float:
-        """The bound for so many people."""
+        """The bound for this many people."""
         design = prepare("obi", self.world, Local(self.epsilon), people, schedule="growth:1.01", **PRINTED).design
         spec = design.question.spec
         visits, rewards, _, cell, row = printed_radii(design)(np.asarray(people - 1.0)).tolist()

@@ -87,7 +87,7 @@ def _features(features: MixtureFeatures) -> str:
 
 
 def _least(act: Any, promise: Guarantee) -> float:
-    """The least sigma that keeps the promise on the same question, by bisection on the act's own loss."""
+    """The least sigma that keeps the guarantee on the same question, by bisection on the act's own loss."""
     low, high = float(act.mechanism.sigma / 1e3), float(act.mechanism.sigma * 1e3)
     while high / low > 1 + 1e-9:
         middle = math.sqrt(low * high)

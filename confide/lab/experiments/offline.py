@@ -5,7 +5,8 @@ at the same true guarantee: over the grids of `axes`, by the mean gap over 20, 1
 point stands in `docs/reproductions/tuning.json` (`python -m tools.tuning`); `TUNED` is the best of each.
 
 The scale of APVI and DP-APVI is one of `APVI_SCALES`, found in the same way; the shift of our regression one of 0 to 8. The
-pessimism of our `apvi` (2 deviations, actions that stand out by 1) was chosen on ICU-Sepsis, on other draws of the same world.
+pessimism of our `apvi` (2 deviations, actions whose visits exceed the noise by 1) was chosen on ICU-Sepsis, on other draws of the
+same world.
 
 The texts of the pages on logged people, with numbers from their data.
 """
@@ -241,7 +242,7 @@ EPISODES = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 @dataclass(frozen=True)
 class OfflineCurve(ExperimentPart):
-    """A learner under a promise, at several numbers of people; quickly, at the first `few` of them.
+    """A learner under a guarantee, at several numbers of people; quickly, at the first `few` of them.
 
     `linear` learns from features, and measures the gap to the best policy; else from counts, and `measure` says what.
     """
@@ -255,7 +256,7 @@ class OfflineCurve(ExperimentPart):
     measure: str = VALUE
     few: int = 100
     whole: bool = False
-    """Whether it is asked for as much rho as makes its true one what is promised: printed noise can be more than that takes."""
+    """Whether it is asked for as much rho as makes its true one what is guaranteed: printed noise can be more than that takes."""
     root: int = 0
     """Of the seeds, where it learns from counts: another one for tuning."""
 

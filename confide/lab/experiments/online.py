@@ -56,7 +56,7 @@ def _calibrated(address: str, curve: Curve, calibration: str) -> Curve:
 
 
 def _river(address: str, name: str, kind: str, promise: Guarantee, mechanism: str = "auto") -> Curve:
-    """RiverSwim under a promise; `mechanism` is that of the sound side, which pools counts over steps as ours does."""
+    """RiverSwim under a guarantee; `mechanism` is that of the sound side, which pools counts over steps as ours does."""
     choices: dict[str, Json] = {
         "mechanism": mechanism,
         "horizon": 20,
@@ -69,7 +69,7 @@ RIVER = "RiverSwim, 6 states, 20 steps, 50,000 people, 10 seeds"
 
 
 def _joint() -> Experiment:
-    """The published learner with its tree, which keeps pure epsilon; with a Gaussian tree, at our promise; and ours."""
+    """The published learner with its tree, which keeps pure epsilon; with a Gaussian tree, at our guarantee; and ours."""
     address, title = (
         "ours/joint-riverswim",
         "RiverSwim under joint privacy: UCB-VI with the tree of the papers, and ours",

@@ -5,7 +5,7 @@ noise that is raised until the claim is true, at our guarantee, in the Gaussian 
 prints.
 SDP-PE (Bai, Talebi, Zhao, Cheng and Chen 2024), under shuffling: policy elimination in stages that forget, as far as its public
 text goes (`learning/learners/policy_elimination.py`), with the least noise on sums of bits that keeps the claim, as its own was not
-found. Each has the scale of its bonus, or of its confidence width, that does best in that very world on other seeds.
+found. Each has the scale of its bonus, or of its confidence width, that does best in that world on other seeds.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ BATCHES: dict[str, dict[float, int]] = {
     STEP: {1.5: 28, 2.0: 53, 3.0: 134, 4.0: 275, 6.0: 907, 8.0: 2633, 10.0: 7331, 12.0: 20102, 14.0: 54821},
     BITS: {8.0: 15, 16.0: 59, 32.0: 236, 64.0: 980, 96.0: 2356, 128.0: 4585, 160.0: 8029, 200.0: 14920},
 }
-"""By mechanism and local epsilon: the smallest batch whose sums keep the promise."""
+"""By mechanism and local epsilon: the smallest batch whose sums keep the guarantee."""
 
 
 def found_batch(mechanism: str, local: float) -> int:
@@ -76,7 +76,7 @@ def _ends() -> tuple[Curve, Curve]:
 
 
 def _printed(local: float, people: int) -> float:
-    """epsilon_c of Proposition 5 for devices that keep `local` by the paper's own account, once so many have been shuffled."""
+    """epsilon_c of Proposition 5 for devices that keep `local` by the paper's own account, once this many have been shuffled."""
     flip = 1 / (math.exp(local / (bits_a_step() * HORIZON)) + 1)
     return claimed_epsilon(flip, people, HORIZON, PROMISE.delta)
 

@@ -147,7 +147,7 @@ def pairs_of(results: Sequence[PartResult]) -> list[tuple[PartResult, PartResult
 
 @dataclass(frozen=True)
 class Ratios:
-    """Tight over sound under the same promise, by the names of the parts. Below 1 ours loses less."""
+    """Tight over sound under the same guarantee, by the names of the parts. Below 1 ours loses less."""
 
     title: str
 

@@ -3,10 +3,10 @@
 What the paper shows: cumulative regret over K = 10^4 episodes is sublinear, and nearer to that of UCRL-VTR the larger epsilon
 is; 10 runs, H = 2S, delta = .1, the constant c of every curve chosen by grid search. Here the c of every published curve was chosen
 on seeds of a root of its own (`python -m tools.tuning`); the grids and the choices stand below as data. Ours, under local privacy
-and under joint privacy, which the paper does not have, is as it comes. Schedules are the default ones: a plan for every person
-without privacy and in `sound`, as in the paper; at every 1 % of growth in `tight`; batches under joint privacy. Without privacy
-there are two curves: UCRL-VTR with the radius as its section 6 prints it, in which c multiplies sqrt(d_1) alone, and with the
-radius that is derived in `learning/learners/vtr.py`, in which it multiplies all.
+and under joint privacy, which the paper does not have, has its default settings. Schedules are the default ones: a plan for every
+person without privacy and in `sound`, as in the paper; at every 1 % of growth in `tight`; batches under joint privacy. Without
+privacy there are two curves: UCRL-VTR with the radius as its section 6 prints it, in which c multiplies sqrt(d_1) alone, and with
+the radius that is derived in `learning/learners/vtr.py`, in which it multiplies all.
 """
 
 from __future__ import annotations

@@ -38,13 +38,13 @@ def named(promise: str, world: str, side: str) -> str:
 
 
 def split(label: str) -> tuple[str, str, str]:
-    """Promise, world and side of a part."""
+    """Guarantee, world and side of a part."""
     promise, world, side = label.split("; ")
     return promise, world, side
 
 
 def by_promise(results: Sequence[PartResult]) -> dict[str, dict[str, Sides]]:
-    """Results by promise, world and side."""
+    """Results by guarantee, world and side."""
     table: dict[str, dict[str, Sides]] = {}
     for result in results:
         promise, world, side = split(result.label)
@@ -154,12 +154,12 @@ LAST = "true guarantees: sound; ours"
 
 @dataclass(frozen=True)
 class Worlds:
-    """Parts are labelled "promise; world; side". A side that was not run is left empty, and out of the means."""
+    """Parts are labelled "guarantee; world; side". A side that was not run is left empty, and out of the means."""
 
     title: str
 
     def table(self, results: Sequence[PartResult]) -> list[TableRow]:
-        """Rows for each promise: all worlds together, then each; then no privacy."""
+        """Rows for each guarantee: all worlds together, then each; then no privacy."""
         table = by_promise(results)
         rows: list[TableRow] = [(*HEAD, *MIXED, LAST)]
         for promise, worlds in table.items():
@@ -215,7 +215,7 @@ class Worlds:
         )
 
     def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
-        """Draw one picture: a strip of dots for each promise."""
+        """Draw one picture: a strip of dots for each guarantee."""
         strips = []
         for promise, worlds in by_promise(results).items():
             dots = ratios(worlds, OURS, SOUND)
@@ -250,7 +250,7 @@ class Newcomer:
     side: str
 
     def table(self, results: Sequence[PartResult]) -> list[TableRow]:
-        """Rows for each promise: all worlds together, then each."""
+        """Rows for each guarantee: all worlds together, then each."""
         table, own = by_promise(results), self.side
         rows: list[TableRow] = [
             ("promise", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "guarantee")
@@ -277,7 +277,7 @@ class Newcomer:
         return (promise, world, *means, *beside, sides[self.side].guarantee)
 
     def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
-        """Draw one picture: a strip of dots for each promise."""
+        """Draw one picture: a strip of dots for each guarantee."""
         strips = []
         for promise, worlds in by_promise(results).items():
             dots = ratios(worlds, self.side, OURS)

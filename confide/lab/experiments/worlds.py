@@ -11,7 +11,7 @@ The text over many worlds, and one small table, with every number from the resul
 Worlds on which constants may be chosen, and worlds on which nothing was ever chosen: two lists without a world in common.
 
 A world of the first list may be looked at as often as one likes. One of the second is run when a result is to be reported, and
-whoever changes a constant because of what was seen there moves it to the first. Horizons are those the worlds are registered
+a change of a constant because of what was seen there moves the world to the first. Horizons are those the worlds are registered
 with, unless a tuning world says otherwise.
 """
 
@@ -163,7 +163,7 @@ HEAD = (
 
 
 def headline(results: Sequence[PartResult]) -> list[TableRow]:
-    """The rows of the headline, for each promise: what was run, geometric means of ratios, where ours is behind, who is
+    """The rows of the headline, for each guarantee: what was run, geometric means of ratios, where ours is behind, who is
     stuck, what privacy costs."""
     table = by_promise(results)
     without = {world: sides[OURS] for world, sides in table.get(OPEN, {}).items() if OURS in sides}
@@ -252,12 +252,12 @@ TUNING_ROOT, FIRST_SHARE, FINALISTS = 500, 5, 3
 
 @dataclass(frozen=True)
 class Contender(ExperimentPart):
-    """One side in one world under one promise. With scales, it has the one that did best on other seeds, and where it may count
+    """One side in one world under one guarantee. With scales, it has the one that did best on other seeds, and where it may count
     otherwise (`pooled`: over steps, what its paper counts apart), the better way with its best scale.
 
     Its rows are (seeds, 2): final regret, and what the last policy loses as a share of what acting at random loses; its places
     are the number of people, and the scale; that it pools is said with its guarantee. whole: it is asked for as much epsilon as
-    makes its true one what is promised, where the noise that its paper prints keeps more than it claims.
+    makes its true one what is guaranteed, where the noise that its paper prints keeps more than it claims.
     """
 
     label: str
@@ -299,7 +299,7 @@ class Contender(ExperimentPart):
         return run(prepare(self.learner, self.world, promise, people, seeds=seeds, seed=root, **choices))
 
     def _asked(self, people: float, choices: dict[str, Json]) -> Guarantee:
-        """The promise to ask for: true epsilon is in proportion to what printed scales are divided by."""
+        """The guarantee to ask for: true epsilon is in proportion to what printed scales are divided by."""
         asked = self.privacy.epsilon or 0.0
         while True:
             promise = replace(self.privacy, epsilon=asked)
@@ -332,12 +332,12 @@ PROMISES: dict[str, tuple[Guarantee, float, str, str, dict[str, Json]]] = {
     "local 4": (Local(4.0), 1e7, "obi", "paper", {"mechanism": "laplace", **GROWTH}),
     "shuffle": (Shuffle(1.0, 1e-6), 1e6, "obi", "paper", {}),
 }
-"""By name: the promise, how many people, the published learner and its bonus, and its noise and schedule."""
+"""By name: the guarantee, how many people, the published learner and its bonus, and its noise and schedule."""
 EVERYBODY_HONEST = {"shuffle": {"honest": 1.0, "claimed": True}}
-"""What all contenders under a promise have in common: papers assume that everybody is honest with a shuffler, who is another's."""
+"""What contenders under a guarantee have in common: papers assume honest users, and a shuffler of another operator."""
 
 BY_POLICY = ("joint", "local 4")
-"""The promises under which policy optimisation is run too."""
+"""The guarantees under which policy optimisation is run too."""
 
 
 def contenders(world: str) -> list[Contender]:
@@ -398,13 +398,13 @@ def parts() -> tuple[Contender, ...]:
 
 
 def by_side(promise: str, entrants: list[Contender]) -> dict[str, Contender]:
-    """The contenders under a promise, by side."""
+    """The contenders under a guarantee, by side."""
     sides = [(split(entrant.label), entrant) for entrant in entrants]
     return {side: entrant for (name, _, side), entrant in sides if name == promise}
 
 
 def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
-    """The same worlds for a learner of your own, at its default, under some of the promises or all."""
+    """The same worlds for a learner of your own, at its default, under some of the guarantees or all."""
     if listing(learner).logged:
         raise InvalidInput(
             "worlds-learner-offline",

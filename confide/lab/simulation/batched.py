@@ -71,7 +71,7 @@ def group_drawing(
 ) -> Callable[[Member, Array, int, int], list[Sum | Total]]:
     """A function draw_sums(question, policies, people, group): the sums of what a group of people would send.
 
-    Episodes and noise come from different streams. Everybody follows one of the policies (M, H, S, A), drawn at random.
+    Episodes and noise come from different streams. Every user follows one of the policies (M, H, S, A), drawn at random.
     """
     design, model = setting.design, setting.model
     draw = drawing(design, World(model.transitions, model.rewards, model.initial))

@@ -17,7 +17,7 @@ from .streams import Streams
 
 
 class Arrivals(NamedTuple):
-    """Who comes, and when the learner plans: after each of `ends`, or after everybody if it is empty.
+    """Who comes, and when the learner plans: after each of `ends`, or after all users if it is empty.
 
     best: the value of the best policy. burn_in: whether people act at random until the first of `ends`.
     """
@@ -78,7 +78,7 @@ def luck_of(streams: Streams) -> Luck:
 
 
 def error_tables(design: Design) -> ErrorTables:
-    """The tables of a design, beginning with nobody: no error, and no noise."""
+    """The tables of a design, beginning with no users: no error, and no noise."""
     points, radii, noise = design.error_table
     return ErrorTables(
         np.append(0, points), np.concatenate([np.zeros((1, 5)), radii]), np.concatenate([[NO_NOISE], noise])

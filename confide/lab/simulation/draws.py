@@ -6,7 +6,7 @@ their next states and their rewards are multinomial too. Multinomials are chains
 
 The sums of what groups of people answer about asked pairs, drawn at once, exactly.
 
-Everybody draws her own pair, so those who were asked about a pair are fresh people: their first visits are multinomial over
+Every user draws her own pair, so those who were asked about a pair are fresh people: their first visits are multinomial over
 steps, and given the step next state and reward are. How likely a first visit is at each step follows by a forward recursion on
 who has not been there yet.
 """
@@ -96,7 +96,7 @@ def derive(layout: Layout, cells: Array, counts: Counts) -> None:
 
 
 class ErrorTables(NamedTuple):
-    """Error radii (P, 5) and noise (P, 5) of releases about `points` (P,) people, the first of them nobody.
+    """Error radii (P, 5) and noise (P, 5) of releases about `points` (P,) people, the first of them 0.
 
     Between two points the radii of the larger hold. People's own noise adds up from person to person, so it lies in between.
     """
@@ -108,7 +108,7 @@ class ErrorTables(NamedTuple):
 
 @inlined
 def noise_at(errors: ErrorTables, point: int, users: float) -> Noise:
-    """The noise of a release about so many people. point: the first of the tables with as many or more."""
+    """The noise of a release about this many people. point: the first of the tables with as many or more."""
     noise = errors.noise[point]
     moves, centred, visits = noise[1], noise[2], noise[4]
     if noise[0] > 0.0 and errors.points[point] > users:
@@ -122,7 +122,7 @@ def noise_at(errors: ErrorTables, point: int, users: float) -> Noise:
 
 @inlined
 def estimates_of(counts: Counts, radii: Array, noise: Noise, users: float) -> Estimates:
-    """The estimates that a plan starts from: counts of so many users, with a row of the table of error radii, and noise."""
+    """The estimates that a plan starts from: counts of this many users, with a row of the table of error radii, and noise."""
     return Estimates(counts, Radius(radii[0], radii[1], radii[2], radii[3], radii[4]), noise, users)
 
 
@@ -305,7 +305,7 @@ def draw_sampled_at(
 def pick(weights: Array, rng: np.random.Generator) -> int:
     """An index with the given probabilities; rounding never picks an impossible one."""
     u, below, chosen = rng.random(), 0.0, 0
-    for i in range(weights.size - 1):  # without leaving early: a branch that nobody can predict costs more than a sum
+    for i in range(weights.size - 1):  # without leaving early: a branch that cannot be predicted costs more than a sum
         below += weights[i]
         chosen += u >= below
     while chosen > 0 and weights[chosen] <= 0.0:

@@ -61,7 +61,7 @@ def feature_problem(
 
 
 def walk(world: ObservedWorld, policy: FeaturePolicy, people: int, rng: np.random.Generator) -> ObservedEpisodes:
-    """The episodes of so many people who follow a policy."""
+    """The episodes of this many people who follow a policy."""
     horizon, size = world.horizon, len(world.features.inputs)
     observations = np.empty((people, horizon + 1, size))
     actions, rewards = np.empty((people, horizon), dtype=np.int64), np.empty((people, horizon))

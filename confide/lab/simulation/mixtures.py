@@ -42,7 +42,7 @@ def learns_mixtures(learner: AnyLearner) -> TypeGuard[UcrlVtr]:
 
 
 def as_table(learner: AnyLearner, environment: Environment, choices: Choices) -> AnyLearner:
-    """The form of a learner of mixtures for tables under `tight` (`learners.vtr_table`), if it is as it comes; else the learner."""
+    """A learner of mixtures with default settings, in its form for tables under `tight` (`learners.vtr_table`); else itself."""
     promise, model, spec = choices.privacy, environment.model, environment.spec
     if not (learns_mixtures(learner) and learner == type(learner)() and choices.bonus_scale == 1 and model is not None):
         return learner
@@ -132,7 +132,7 @@ def walk_person(world: World, problem: PublicProblem, work: Work, rng: np.random
 
 @compiled
 def value_of(world: World, work: Work, policy: Array, flow: Array) -> float:
-    """What the planned actions are worth; writes them into policy (H, S, A)."""
+    """The values of the planned actions; writes them into policy (H, S, A)."""
     policy[:] = 0.0
     for h in range(policy.shape[0]):
         for s in range(policy.shape[1]):
@@ -150,7 +150,7 @@ class MixtureLearning(NamedTuple):
 
 
 class MixtureReleases(NamedTuple):
-    """When there is a release, with which radii (M+1, 2) and noise; and room for everybody's cells (L, blocks, c)."""
+    """When there is a release, with which radii (M+1, 2) and noise; and room for every user's cells (L, blocks, c)."""
 
     ends: NDArray[np.int64]
     radii: Array

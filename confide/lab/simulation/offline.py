@@ -1,7 +1,7 @@
 """Learning from simulated logs: n people follow a behaviour policy, one release is drawn, one policy is learned.
 
 What is asked, at which price, and what is learned from it is `fit`'s own plan; only people and noise are simulated: counts are
-drawn, noise is replayable, and what the learned policy is worth is computed exactly.
+drawn, noise is replayable, and the value of the learned policy is computed exactly.
 
 The results of learning from simulated logs: what was learned, seed by seed, beside what is exactly true.
 """
@@ -51,7 +51,7 @@ from .setting import as_printed
 from .streams import spawn, streams
 
 MOST_ROWS = 2 * 10**7
-"""Steps of all people together that are walked one by one, where some of them judge; beyond, everybody is counted by default."""
+"""Steps of all people together that are walked one by one, where some of them judge; beyond, all users are counted by default."""
 
 
 class OfflineEvaluation(NamedTuple):
@@ -171,7 +171,7 @@ class OfflineSetting:
         )
 
     def _counted_apart(self, judge: JudgePlan, rng: np.random.Generator) -> DatasetCounts:
-        """The same by records of everybody, which a fit's own engine counts; the first people judge: all are drawn alike."""
+        """The same by records of every user, which a fit's own engine counts; the first people judge: all are drawn alike."""
         knowledge, spec = self.knowledge, self.model.spec
         records = draw_records(self.model, self.behaviour, self.users, rng)
         judges = round(judge.share * self.users)

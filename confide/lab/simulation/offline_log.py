@@ -101,7 +101,7 @@ WALKED_FOR_SPREAD = 10**6
 
 
 def simulated_data(knowledge: Knowledge, return_range: tuple[float, float] | None = None) -> Dataset:
-    """The declaration of a log of simulated people, which has no parts to read: episodes of full length, next states told."""
+    """The declaration of a log of simulated people, which has no parts to read: episodes of full length, next states given."""
     rewards = None if knowledge.rewards is not None else "reward"
     columns = Columns("user", None, "step", ("state",), ("action",), rewards, ("next_state",))
     coded = Numbered(knowledge.states), Numbered(knowledge.spec.actions)
@@ -165,7 +165,7 @@ class SimulatedLog:
     def drawn(
         self, question: Counted, users: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The exact cells of the question, and what each person earned: everybody is walked."""
+        """The exact cells of the question, and the return of each person: every user is walked."""
         model, policy = self.model, np.cumsum(self.behaviour.probabilities, axis=-1)
         ways = PossibleCells.of(np.asarray((model.transitions > 0).any(axis=0)))
         picked = np.cumsum(ways.picked(model.transitions), axis=1)
@@ -194,7 +194,7 @@ class SimulatedLog:
         return np.array([round(users * u), round(users * (u**2 + spread**2)), users], dtype=np.int64)
 
     def _earned(self, question: CountQuestion, cells: NDArray[np.float64]) -> float:
-        """What all people earned together, from their counts."""
+        """The sum of people's returns, from their counts."""
         parts = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
         if VISITS in parts:
             visits = parts[VISITS]
@@ -222,7 +222,7 @@ class PayRule(NamedTuple):
 
 
 class LoggedPeople(NamedTuple):
-    """So many people who walk by a policy (H, S, A), cumulative over actions, with the budget of each, 0 for none."""
+    """This many people who walk by a policy (H, S, A), cumulative over actions, with the budget of each, 0 for none."""
 
     chain: Chain
     policy: NDArray[np.float64]
@@ -239,7 +239,7 @@ def _walk(
     cells: NDArray[np.float64],
     earned: NDArray[np.float64],
 ) -> None:
-    """Walk people, add up the cells of their counts, and write down what each earned."""
+    """Walk people, add up the cells of their counts, and write down the return of each."""
     chain, policy, pay, users, budget = people
     horizon, states, actions = policy.shape
     moving, paying = chain.following.shape[0], pay.means.shape[0]

@@ -28,7 +28,7 @@ def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
             policy = draw_policy(state.policies, rng.world)  # her device
             episode = walk(setting.environment, policy, rng.world)  # a person
             message = respond(design, question, episode, rng.replayable, batch=group, simulated=True)  # their device
-            aggregate.take(message, question)  # whoever adds up
+            aggregate.take(message, question)  # the server, shuffler or curator
             scores.append(score(setting, policy, episode))  # us, who watch from outside
         if setting.due(group):
             state = learner.learn(state, aggregate.close(question))  # the server
@@ -62,7 +62,7 @@ def walk(environment: Environment, policy: Array, rng: np.random.Generator) -> T
 
 
 def score(setting: Setting, policy: Array, trajectory: Trajectory) -> float:
-    """What an episode adds to the curve: exact regret where the model is known, else the return that was earned."""
+    """What an episode adds to the curve: exact regret where the model is known, else its return."""
     if setting.environment.model is None:
         return float(trajectory.rewards.sum())
     return setting.optimal_value - setting.value_of(policy)

@@ -43,7 +43,7 @@ class Choices:
     """Everything that is chosen of a simulation, and nothing that follows from it: the same choices give the same digits.
 
     learner: a name, or a learner. environment: an address, an environment, or a model. schedule: when policies change, in
-    words or as it is; None for what suits the promise. horizon, model: of the environment, None for its own. budget: how much of
+    words or as it is; None for what suits the guarantee. horizon, model: of the environment, None for its own. budget: how much of
     one person is counted, under joint privacy. returns, apart: how often a person takes part, and how many batches apart.
     expected: how many episodes are expected, where the schedule has no end; None if it ends with the last of them. printing: which
     printing of a paper's noise. seed: root of all random numbers. engine: who plays all parties, None for the fastest. options: of
@@ -154,7 +154,7 @@ class Setting:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise that was chosen; the design's is what is kept."""
+        """The guarantee that was chosen; the design's is what is kept."""
         return self.choices.privacy
 
     @property
@@ -203,7 +203,7 @@ class Setting:
         return self.value_of(np.full((spec.horizon, spec.states, spec.actions), 1 / spec.actions))
 
     def value_of_all(self, policies: NDArray[np.float64]) -> float:
-        """The expected return of somebody who follows one of (M, H, S, A) policies, drawn at random."""
+        """The expected return of a user who follows one of (M, H, S, A) policies, drawn at random."""
         values = [self.value_of(policy) for policy in policies]
         return sum(values) / len(values)
 
@@ -260,7 +260,7 @@ class Setting:
 
 
 def users_level() -> int:
-    """The level of the stack, counted from whoever calls this, at which a user's own code called the package."""
+    """The level of the stack, counted from the caller, at which a user's own code called the package."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(str(PACKAGE)):
         frame, level = frame.f_back, level + 1

@@ -105,7 +105,7 @@ def flipped(ones: int, zeros: int, flip: float, rng: Generator) -> int:
 
 @compiled
 def followers(people: int, policies: Array, rng: Generator) -> Integers:
-    """(M,) how many of so many people follow each of the policies (M, H, S, A), one of which everybody draws."""
+    """(M,) how many of this many people follow each of the policies (M, H, S, A), one of which every user draws."""
     many = np.zeros(len(policies), dtype=np.int64)
     split(people, np.full(len(policies), 1.0 / len(policies)), rng, many)
     return many
@@ -114,7 +114,7 @@ def followers(people: int, policies: Array, rng: Generator) -> Integers:
 @compiled
 def add_batch_of_bits(batches: int, mixer: Mixer, world: World, policies: Array, luck: Luck, cells: Array) -> None:
     """Add batch number `batches`, counted from 1, of people who each follow one of the policies (M, H, S, A), and write the
-    estimated cells over everybody.
+    estimated cells over every user.
 
     Bits of whole episodes. In a tree, after t batches, the nodes of the binary digits of t count; else all batches add up.
     """
@@ -188,7 +188,7 @@ def loop(
     policy_values: Array,
 ) -> None:
     """Run full batches. estimated: cells and counts, which are views of them. policy_values: (batches + 1, M), the values of the M
-    policies before each batch and after the last, of which everybody follows one.
+    policies before each batch and after the last, of which every user follows one.
     """
     cells, counts = estimated
     policies = np.zeros((policy_values.shape[1], *learning.policy.shape))

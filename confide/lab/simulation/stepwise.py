@@ -1,7 +1,7 @@
 """The stepwise engine: every person walks and reports, one after the other, in one compiled loop.
 
 `loop` calls two functions that are put in before it is compiled. `plan` is the learner's compiled plan. `respond` is the
-mechanism: it makes a report of the true counts that were just added to everybody's, adding noise. The loop is compiled
+mechanism: it makes a report of the true counts that were just added to every user's, adding noise. The loop is compiled
 once for each pair of them and kept between runs.
 """
 
@@ -63,7 +63,7 @@ def loop(
     generators: tuple[GeneratorAddress, GeneratorAddress, GeneratorAddress],
     curve: RegretCurve,
 ) -> float:
-    """Walk everybody, planning before the first and whenever it is due; returns the last policy's value.
+    """Walk every user, planning before the first and whenever it is due; returns the last policy's value.
 
     Writes the cumulative regret at the checkpoints. generators: of the world, of the learner and of noise.
     """
@@ -239,7 +239,7 @@ def _flipped(mechanism: RandomizedResponse, cells: int) -> Response:
 _RESPONSES: dict[type, Callable[..., Response]] = {}
 """What a mechanism, and none that is derived from it, does in compiled code: response(mechanism, cells)."""
 
-# Where an aggregate does no more than add up what everybody sends, or count under a counter. A tree counts after everybody.
+# Where an aggregate does no more than add up what every user sends, or count under a counter. A tree counts after every user.
 TRUSTS = (NONE, LOCAL, JOINT)
 
 

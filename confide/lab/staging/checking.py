@@ -1,4 +1,4 @@
-"""Checks a service as anybody can: the design, and every signature and hash since the first round.
+"""Checks a service as anyone can: the design, and every signature and hash since the first round.
 
 A witness: keeps every head that a service has shown, in a folder that any web server can show to devices.
 
@@ -120,7 +120,7 @@ class StoredDocuments:
 
 
 def _promised(contract: Contract) -> dict[str, Json]:
-    """What is said first: who may take part, then what is promised."""
+    """What is said first: who may take part, then what is guaranteed."""
     first = {"admission": "; ".join(admission_lines(contract)) or f"one token a person, of {_issuer_name(contract)}"}
     return {**first, "contract": contract.pin, "guarantee": held_words(contract), "rounds": len(contract.ends)}
 

@@ -36,21 +36,21 @@ PROMISES = {
     SHUFFLE: Guarantee(SHUFFLE, 1.0, 1e-6),
     JOINT: Guarantee(JOINT, 1.0, 1e-6),
 }
-"""The promise of the demonstration by trust model. With a shuffler or a curator, people are hidden better, and teach more."""
+"""The guarantee of the demonstration by trust model. With a shuffler or a curator, people are hidden better, and teach more."""
 WINDOW = 6.0
 TIMES = {"deadline": 6.0, "publication": 0.5, "patience": 6.0}
-"""Seconds, for a service that lasts a minute, in which somebody plays by hand."""
+"""Seconds, for a service that lasts a minute, in which a user plays by hand."""
 BATCHES = 5
 """How many rounds there are where batches close by time."""
 
 
 LABELS = {"states": ["bank", "middle", "spring"], "actions": ["drift", "swim"]}
 PLACES = 1
-"""So many rounds stay open, for people who play by hand."""
+"""This many rounds stay open, for people who play by hand."""
 
 
 class DemoRound(TypedDict):
-    """A round as it opened: after how many people, and what its policy is worth."""
+    """A round as it opened: after how many people, and the value of its policy."""
 
     round: int
     people: int
@@ -128,7 +128,7 @@ def _options(trust: str, people: int) -> dict[str, Any]:
 
 
 def _equal_rounds(people: int, rounds: int) -> dict[str, Any]:
-    """So many people in rounds of one size, and as many places again as stay open."""
+    """This many people in rounds of one size, and as many places again as stay open."""
     many = min(rounds, people)
     places = people + PLACES * (people // many)
     return {"people": places, "schedule": Schedule.batches(places, many + PLACES)}

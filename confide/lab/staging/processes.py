@@ -1,4 +1,4 @@
-"""Collectors, shufflers and curators as processes of their own, started and ended by whoever rehearses."""
+"""Collectors, shufflers and curators as processes of their own, started and ended by the rehearsal."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     def ended(self, wait: float) -> int | None:
-        """The exit code of a process that ends by itself within so many seconds; None if it does not."""
+        """The exit code of a process that ends by itself within this many seconds; None if it does not."""
         assert self._process is not None
         try:
             return self._process.wait(wait)

@@ -2,8 +2,8 @@
 
 Users arrive evenly, all of them within `days`. Under trust local a policy is published within moments of the report that closes
 its round. A shuffler's or curator's batch closes a deadline after its last ticket, and its policy is published a while later;
-whoever arrives meanwhile takes a ticket of the next batch, and follows the newest policy that was published. Everybody who has a
-ticket reports. Sums of a shuffler are closed into releases by the collector's own code.
+a user who arrives meanwhile takes a ticket of the next batch, and follows the newest policy that was published. Every user who has
+a ticket reports. Sums of a shuffler are closed into releases by the collector's own code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..simulation.batched import group_drawing
 from ..simulation.streams import root_of, streams
 
 DAYS = 30.0
-"""Within how many days everybody arrives, unless something else is said."""
+"""Within how many days every user arrives, unless something else is said."""
 SECONDS = 86400.0
 
 
@@ -85,7 +85,7 @@ class Followers(NamedTuple):
 
 
 def batches_of(contract: Contract, days: float) -> tuple[list[list[Followers]], int]:
-    """The users of each batch, who arrive evenly within so many days, by the policy that they follow; and how many batches are
+    """The users of each batch, who arrive evenly within this many days, by the policy that they follow; and how many batches are
     filled, and so close: the last may stay open.
     """
     about, users = contract.intermediary, contract.expected
@@ -95,7 +95,7 @@ def batches_of(contract: Contract, days: float) -> tuple[list[list[Followers]], 
     full = int((ends <= users).sum())
     ends = np.append(ends[ends < users], users)
     pace = users / (days * SECONDS)
-    # The user who comes after so many others comes at others/pace; so who follows the policy after j batches is known.
+    # The user who comes after this many others comes at others/pace; so who follows the policy after j batches is known.
     first = np.ceil(ends[:full] + (about.deadline + about.publication) * pace - 1e-9).astype(np.int64)
     cuts = np.unique(np.concatenate([[0], ends, first[first < users]]))
     batches: list[list[Followers]] = [[] for _ in ends]
@@ -108,7 +108,7 @@ def batches_of(contract: Contract, days: float) -> tuple[list[list[Followers]], 
 def _played(
     setting: Setting, contract: Contract, batches: list[list[Followers]], full: int, root: np.random.SeedSequence
 ) -> float:
-    """The regret of everybody, for one seed."""
+    """The regret of every user, for one seed."""
     rng, learner, design = streams(root), setting.learner, setting.design
     draw_sums = group_drawing(setting, rng.world, rng.noise)
     state = setting.begin(rng.policy)

@@ -1,6 +1,6 @@
 """Simulated people against a running service: each walks through a known world with a device, and reports over HTTP.
 
-A seed fixes what happens in the world only. Noise is secure, as it is for everybody.
+A seed fixes what happens in the world only. Noise is secure, as it is for every user.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ PATIENCE = 60.0
 class Manners:
     """How simulated people misbehave, as shares of them.
 
-    drop: the answer is lost and the letter sent again; slow: it is sent a while later; repeat: it is sent once more after it was
-    acknowledged; hostile: garbage is sent besides.
+    drop: the answer is lost and the submission sent again; slow: it is sent a while later; repeat: it is sent once more after it
+    was acknowledged; hostile: garbage is sent besides.
     """
 
     drop: float = 0.0
@@ -56,7 +56,7 @@ class Manners:
 
 
 class Visit:
-    """The outcomes of a visit: letters `sent`, of which some were `counted`, `refused` for good, or `unsent` when patience
+    """The outcomes of a visit: submissions `sent`, of which some were `counted`, `refused` for good, or `unsent` when patience
     ended; people
     who came after the last round (`spent`); and what else was answered as it should (`repeated`, `garbage`) or not (`doubled`).
     """
@@ -130,7 +130,7 @@ class Visitors:
         self._admission: dict[str, Any] = {"credential": credential, "issuer": issuer}
 
     def round(self) -> PublishedRound | None:
-        """The current round, checked as every device checks it; the last one known where nobody answers."""
+        """The current round, checked as every device checks it; the last one known without a response."""
         memory = self._memory
         with contextlib.suppress(Unreachable):
             head = following.current(self.transport, self.contract, memory)
@@ -140,7 +140,7 @@ class Visitors:
         return memory["head"]
 
     def wait(self, seconds: float = PATIENCE) -> None:
-        """Wait until the first round is open: whoever comes before has nothing to follow, and nothing to report."""
+        """Wait until the first round is open: a user who comes before has nothing to follow, and nothing to report."""
         until = time.monotonic() + seconds
         while self.round() is None:
             if time.monotonic() > until:
@@ -166,7 +166,7 @@ class Visitors:
             return
         visits.add("sent")
         episode.finish()
-        clock.ahead = self.contract.window  # nobody waits for their send time here
+        clock.ahead = self.contract.window  # their send time is not waited for here
         if random.random() < manners.slow:
             time.sleep(0.1)
         letter = store.read()["services"][self.transport.url].get("letter")

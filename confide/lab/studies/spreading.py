@@ -17,7 +17,7 @@ LOCAL, DASK = "local", "dask"
 
 @dataclass(frozen=True)
 class TaskEngine:
-    """What computes: local, `workers` processes here, or dask, whoever works for the scheduler at that address."""
+    """What computes: local, `workers` processes here, or dask, the workers of the scheduler at that address."""
 
     name: str = LOCAL
     workers: int = 1

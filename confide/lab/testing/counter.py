@@ -33,7 +33,7 @@ class CounterConformance:
         return counter.grid * increments.cumsum(axis=0), np.array(released)
 
     def test_describes_itself(self) -> None:
-        """Its description is plain JSON, with the number of releases that the promise covers."""
+        """Its description is plain JSON, with the number of releases that the guarantee covers."""
         counter = self.make()
         check_description(counter)
         assert counter.describe()["releases"] == counter.releases, "describe() must say for how many releases it is"
@@ -83,7 +83,7 @@ class CounterConformance:
         raise AssertionError("a state that was used must be refused with PrivacyError")
 
     def test_makes_no_more_releases_than_it_is_made_for(self) -> None:
-        """Its noise hides nobody beyond them."""
+        """Its noise hides no user beyond them."""
         counter, noise = self.make(), ReplayableNoise(5)
         state = counter.init(1)
         for _ in range(counter.releases):

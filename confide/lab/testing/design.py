@@ -1,4 +1,4 @@
-"""The conformance suite of designs, whatever they ask and whoever is trusted: on devices, in aggregates, and in their bytes."""
+"""The conformance suite of designs, whatever statistic and trust: on devices, in aggregates, and in their bytes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DesignConformance:
         raise NotImplementedError("return your design from make()")
 
     def test_keeps_the_promise_it_was_asked_for(self) -> None:
-        """The promise is kept for all releases together, and the certificate says the same."""
+        """The guarantee is kept for all releases together, and the certificate says the same."""
         design = self.make()
         certificate = design.certificate("opendp")
         assert certificate.guarantee == design.guarantee, "certificate and guarantee must not disagree"
@@ -133,7 +133,7 @@ class DesignConformance:
         """A curator draws its noise anew, too."""
         design = self.make()
         if design.devices or not design.requested.private:
-            return  # devices draw it, or nobody does
+            return  # devices draw it, or none does
         people, releases = random_episodes(design.question.spec, int(design.schedule.ends[0]), seed=3), set()
         for _ in range(4):
             aggregate = open_aggregate(design, SecureNoise())
@@ -151,7 +151,7 @@ class DesignConformance:
         assert "array" not in repr(aggregate), "the repr of an aggregate must not show its sums"
 
     def test_releases_are_within_their_radius(self) -> None:
-        """Each about everybody so far, for people whose counts are known because nobody is real."""
+        """Each about all users so far, for people whose counts are known because they are simulated."""
         design, noise = self.make(), ReplayableNoise(3)
         aggregate, people = (
             open_aggregate(design, noise, simulated=True),

@@ -26,7 +26,7 @@ TOLERANCE = 0.1
 # One person replaced by another, who is in another cell: what sensitivity 1 means here.
 ONE_MOVE = Sensitivity(2.0, math.sqrt(2), ((1.0, 2),), 2)
 DELTAS = (1e-9, 1e-6, 1e-3)
-# Among so many calls an audit shares its outputs.
+# Among this many calls an audit shares its outputs.
 CALLS = 64
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 
@@ -161,7 +161,7 @@ class MechanismConformance:
         assert distance < allowed, f"sum_of differs from summed messages by {distance:.3f} in distribution"
 
     def test_an_audit_finds_no_more_than_is_declared(self) -> None:
-        """Two people in different cells are not told apart better than `loss` allows."""
+        """Two people in different cells are not distinguished better than `loss` allows."""
         mechanism = self.make()
         people = np.array([[1.0, 0.0], [0.0, 1.0]])
 

@@ -1,4 +1,4 @@
-"""The conformance suite of shares of noise, which only add up to noise that hides somebody."""
+"""The conformance suite of shares of noise, which only add up to noise that hides a user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SharesConformance:
         raise NotImplementedError("return your shares from make()")
 
     def sums(self, people: int, many: int, seed: int | NoiseSource) -> NDArray[np.int64]:
-        """(many,) sums of the shares of so many devices of the first batch, each drawn as a device draws it, in grids."""
+        """(many,) sums of the shares of this many devices of the first batch, each drawn as a device draws it, in grids."""
         noise = ReplayableNoise(seed) if isinstance(seed, int) else seed
         return np.asarray(self.make().on_device()[0].steps(noise, (people, many)).sum(axis=0))
 
@@ -77,7 +77,7 @@ class SharesConformance:
         assert distance < allowed, f"sum_of differs from summed shares by {distance:.3f} in distribution"
 
     def test_an_audit_of_sums_finds_no_more_than_is_declared(self) -> None:
-        """Two users in different cells, one count each, are not told apart better in a batch's sums than `loss` allows."""
+        """Two users in different cells, one count each, are not distinguished better in a batch's sums than `loss` allows."""
         shares = self.make()
         moved = np.array([[1.0, 0.0], [0.0, 1.0]]) / shares.grid
 
