@@ -2,7 +2,7 @@
 
 Runs the rows of an audit, in this process or in several, and divides the time among them, if it is short.
 
-A row has an equal part of what is left of everybody's time when it begins, so what one leaves over goes to all that follow.
+A row has an equal part of the time that is left when it begins, so what one leaves over goes to all that follow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class AuditJob(NamedTuple):
     """One row: an entry of the catalogue with its number, which tells its stream of noise from others', and how it is attacked.
 
-    seed: of replayable noise; None draws what devices and servers really draw. promise: `epsilon`, `delta` and `confidence`.
+    seed: of replayable noise; None draws what devices and servers really draw. `promise`: `epsilon`, `delta` and `confidence`.
     """
 
     number: int
@@ -50,7 +50,7 @@ def run_job(job: AuditJob, seconds: float | None) -> Finding:
 
 
 def share(left: float, busy: Sequence[float], waiting: int) -> float:
-    """The seconds of the next row: an equal part, for each row that waits, of what is left of everybody's time.
+    """The seconds of the next row: an equal part, for each row that waits, of the time that is left.
 
     left: until the end. busy: how long each of the other workers will be.
     """
@@ -84,7 +84,7 @@ CLAIMS = ("shuffled-history", "visible-report")
 DEEP = 20
 MINUTES = 60.0
 """How long a deep audit takes, at most."""
-# From so many audits on they are shared among processes, of which there are no more than that.
+# From this many audits on they are shared among processes, of which there are no more than that.
 MANY_JOBS, MOST_WORKERS = 12, 8
 
 

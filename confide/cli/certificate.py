@@ -1,4 +1,4 @@
-"""`confide certificate`: what was promised."""
+"""`confide certificate`: what was guaranteed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def command(out: str) -> None:
 
 
 def _online(folder: Path) -> None:
-    """Simulate four promises in one world; show a table, a picture and a certificate."""
+    """Simulate four guarantees in one world; show a table, a picture and a certificate."""
     from ..analysis.reporting.figures import regret_figure
     from ..lab.simulation import simulate
     from .output import bar

@@ -129,7 +129,7 @@ def command(
 
 
 def _chosen(data: tuple[str, ...], arguments: dict[str, Any]) -> tuple[Dataset, Any, Guarantee, dict[str, Any]]:
-    """The data, opened; the learner; the promise; and the keyword arguments of `fit` that the command's arguments make."""
+    """The data, opened; the learner; the guarantee; and the keyword arguments of `fit` that the command's arguments make."""
     from ..analysis.fitting import Engine
     from ..analysis.fitting.fit_file import sections_of
 
@@ -156,7 +156,7 @@ def _chosen(data: tuple[str, ...], arguments: dict[str, Any]) -> tuple[Dataset, 
 
 
 def _require(arguments: dict[str, Any], only_check: bool) -> None:
-    """Refuse arguments without a horizon or a promise, or without a folder where something is learned."""
+    """Refuse arguments without a horizon or a guarantee, or without a folder where something is learned."""
     _require_horizon(arguments)
     if arguments["epsilon"] is None and arguments["rho"] is None:
         raise InvalidInput(
@@ -223,7 +223,7 @@ def _require_horizon(arguments: dict[str, Any]) -> None:
 
 
 def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
-    """The budget that whoever sits at the terminal types in, if the ledger has none; None where nobody sits there."""
+    """The budget that the user types in at a terminal, if the ledger has none; None without a terminal."""
     from ..analysis.fitting.budget import account_of
 
     account = account_of(data, ledger).place_or_none

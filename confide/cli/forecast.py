@@ -91,7 +91,7 @@ def command(context: click.Context, /, fit_file: str | None, trust: str, as_json
 
 
 def _print_json(outlook: Forecast, prospects: list[Prospect]) -> None:
-    """Print the forecast, and those of other promises, as one JSON object."""
+    """Print the forecast, and those of other guarantees, as one JSON object."""
     emit(
         {
             "guarantee": outlook.guarantee.as_json(),
@@ -115,7 +115,7 @@ def _print_json(outlook: Forecast, prospects: list[Prospect]) -> None:
 
 
 def _show(outlook: Forecast, prospects: list[Prospect]) -> None:
-    """Show how many people a promise needs, what they would give, and what other promises would need."""
+    """Show how many people a guarantee needs, what they would give, and what other guarantees would need."""
     at = f" for {outlook.people_at:,} people" if outlook.guarantee.trust == LOCAL else ""
     noise = plain_number(outlook.noise, digits=4)
     click.echo(f"{outlook.guarantee}: {outlook.mechanism} noise of standard deviation {noise} in every count{at}")
@@ -134,7 +134,7 @@ def _show(outlook: Forecast, prospects: list[Prospect]) -> None:
 
 
 def _sizes(context: click.Context, fit_file: str | None, arguments: dict[str, Any]) -> None:
-    """Fill in sizes and promise of a fit file where no flag gives them. Labels and edges count the states and actions."""
+    """Fill in sizes and guarantee of a fit file where no flag gives them. Labels and edges count the states and actions."""
     if fit_file is not None:
         read_file = fit_file_in((fit_file,))
         if read_file is None:
@@ -146,7 +146,7 @@ def _sizes(context: click.Context, fit_file: str | None, arguments: dict[str, An
         known = read_file.options.get("rewards") is not None
         arguments["rewards_known"] = arguments["rewards_known"] or known
         columns = read_file.options.get("columns") or {}
-        if columns and not columns.get("next_state"):  # whoever names columns names this one too, where there is one
+        if columns and not columns.get("next_state"):  # named with the others, if there is one
             arguments["next_told"] = False
         arguments.pop("labels_source", None)
         codes: dict[str, int] = {}

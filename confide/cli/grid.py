@@ -104,7 +104,7 @@ def merged_arguments(arguments: dict[str, Any], variant: dict[str, Any]) -> dict
 
 
 def _promise(text: str) -> dict[str, Any]:
-    """The arguments that a promise stands for: `joint:1:1e-6` is trust, epsilon and delta; `none` is no promise."""
+    """The arguments that a guarantee stands for: `joint:1:1e-6` is trust, epsilon and delta; `none` is no guarantee."""
     trust, *numbers = text.split(":")
     try:
         epsilon, delta = (*map(float, numbers), 0.0)[:2] if numbers else (None, 0.0)
@@ -140,7 +140,7 @@ def choices_of(arguments: dict[str, Any]) -> Choices:
     from ..lab.simulation.simulate import online_listing
     from ..learning.learners import baselines
 
-    # Before the promise: a learner from logged people takes another one.
+    # Before the guarantee: a learner from logged people takes another one.
     online_listing(baselines.resolve(arguments["learner"], arguments["trust"]).name)
     promise = options.guarantee(*(arguments[name] for name in ("trust", "epsilon", "delta", "rho")))
     named = {name: arguments[name] for name in ("episodes", "seeds", "seed", "engine", *CHOICES)}
@@ -204,7 +204,7 @@ def warnings_noted() -> Iterator[None]:
 
 
 def show_promises(runs: list[Run]) -> None:
-    """Show the certificate of a run, or one table of what several promise; `--out` saves their whole certificates."""
+    """Show the certificate of a run, or one table of the guarantees of several; `--out` saves their whole certificates."""
     click.echo()
     if len(runs) == 1:
         click.echo(str(runs[0].certificate))
@@ -216,7 +216,7 @@ def show_promises(runs: list[Run]) -> None:
 
 
 def _promise_row(run: Run) -> list[str]:
-    """A row of the table of promises: what a run promises and by which noise."""
+    """A row of the table of guarantees: the guarantee of a run, and by which noise."""
     certificate = run.certificate
     noise = ", ".join(str(mechanism["name"]) for mechanism in certificate.mechanisms)
     claimed = certificate.promises[0].nominal

@@ -106,7 +106,7 @@ def fill_from_file(context: click.Context, sources: tuple[str, ...], arguments: 
             arguments[name] = _merged(value, arguments.get(name))
         elif name in arguments and not _is_flag_given(context, name):
             arguments[name] = value
-    for one, other in (("rho", "epsilon"), ("epsilon", "rho"), ("rho", "delta")):  # a promise is one, not half of two
+    for one, other in (("rho", "epsilon"), ("epsilon", "rho"), ("rho", "delta")):  # a guarantee is one, not half of two
         if _is_flag_given(context, one) and not _is_flag_given(context, other) and other in arguments:
             arguments[other] = 0.0 if other == "delta" else None
     if not (data or fit_file.sources):

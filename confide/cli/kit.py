@@ -73,7 +73,7 @@ def backup(folder: Folder, target: Path, database: str | None = None) -> dict[st
 
 
 def _copy_issuer(source: Path, target: Path) -> bool:
-    """Copy the folder of the issuer that was made beside a service, if it is still there; whether it is. Without its key nobody
+    """Copy the folder of the issuer that was made beside a service, if it is still there; whether it is. Without its key no one
     gets a token any more; its database knows who has one."""
     if not source.is_dir():
         return False
@@ -155,7 +155,7 @@ def restore(copy: Folder, folder: Folder, database: str | None = None, seen: str
     with contextlib.ExitStack() as locked:
         if folder.path.exists():
             for name in ("lock", *(f"{role}.lock" for role in ROLES)):
-                if (folder.path / name).exists():  # whoever serves, or ever did, has made it
+                if (folder.path / name).exists():  # any process that serves, or ever did, has made it
                     locked.enter_context(contextlib.closing(exclusive_lock(folder.path, name)))
             _check_not_behind(number, _head(folder, contract), str(folder.path))
         if seen is not None:

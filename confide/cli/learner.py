@@ -121,7 +121,7 @@ def show_coverage(findings: Findings, promise: Guarantee | None = None) -> None:
 
 
 def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
-    """Show whether a policy is better than current practice, by how much, how surely, under which promise; and if it is not
+    """Show whether a policy is better than current practice, by how much, how surely, under which guarantee; and if it is not
     surely better, how many people it would take.
     """
     from ..analysis.reporting.numbers import each, plural
@@ -158,7 +158,7 @@ def resting_lines(findings: Findings) -> list[str]:
 
 
 def coverage_lines(findings: Findings, people: str = "people") -> list[str]:
-    """Lines about how far the data goes: what stays unchanged, what stands out, how many people it would take, what runs alone."""
+    """How far the data goes: what stays unchanged, what exceeds the noise, how many people it takes, what is automated."""
     coverage, needed, alone, lines = findings.get("coverage"), findings.get("needed"), findings.get("alone"), []
     if coverage is not None:
         lines.append(f"{coverage['kept']:.0%} of steps unchanged; {coverage['pairs']:.0%} of pairs exceed the noise")

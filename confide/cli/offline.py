@@ -42,7 +42,7 @@ RESERVED = (*USEFUL, *COUNTED, "privacy", "support", "known_rewards", "knowledge
 
 
 def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], as_json: bool) -> None:
-    """Log people who follow a behaviour policy, release once, learn, and compute what the policy is worth. given: the names of
+    """Log people who follow a behaviour policy, release once, learn, and compute the value of the policy. given: the names of
     what stands on the command line; what has no effect here is refused.
     """
     learner = arguments["learner"] if "learner" in given else "apvi"  # the default is for learning online

@@ -191,7 +191,7 @@ def shuffling(function: F) -> F:
 
 
 def guarantee(trust: str, epsilon: float | None, delta: float, rho: float | None) -> Guarantee:
-    """The promise that the options spell out."""
+    """The guarantee that the options spell out."""
     if trust == NONE:
         if epsilon is not None or rho is not None:
             raise InvalidInput(

@@ -1,6 +1,6 @@
 """What commands print: one JSON object to stdout, or tables for people; everything else goes to stderr.
 
-A progress bar on stderr, silent where nobody watches.
+A progress bar on stderr, silent without a terminal.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def stages(total: int, label: str) -> Iterator[tuple[Callable[[int], None], Call
 
 @contextmanager
 def working(label: str) -> Iterator[None]:
-    """Shows what is being done, and for how long already, where nobody knows how much there is to do."""
+    """Shows what is being done, and for how long already, where it is unknown how much there is to do."""
     with stages(1, "") as (_, stage):
         stage(label)
         yield
@@ -90,7 +90,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str |
     for text in texts:
         drawn.add_row(*text)
     console = Console()
-    # Where nobody watches a terminal there is no edge to wrap at.
+    # Without a terminal there is no edge to wrap at.
     (console if console.is_terminal else Console(width=200)).print(drawn)
 
 

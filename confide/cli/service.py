@@ -613,7 +613,7 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
             with contextlib.suppress(KeyboardInterrupt):
                 time.sleep(wait)
 
-    # Told to end, it ends the processes that it started.
+    # On its signal to end, it ends the processes that it started.
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         demonstrate(people, show_round, trust, None if as_json else show_address, show_end)
