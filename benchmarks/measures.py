@@ -1,4 +1,4 @@
-"""What benchmarks of the service have in common: the sizes, letters such as devices send, and what a process uses."""
+"""What benchmarks of the service have in common: the sizes, submissions such as devices send, and what a process uses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def tokens(contract: Contract, key: PrivateKey, many: int) -> list[bytes]:
 
 
 def letters(contract: Contract, many: int, start: int, with_tokens: Sequence[bytes] = ()) -> list[bytes]:
-    """Letters such as devices send: bits at random. With a token each has the id that follows from it."""
+    """Submissions such as devices send: bits at random. With a token each has the id that follows from it."""
     design, rng = contract.design, np.random.default_rng(start)
     question = design.question
     made = []

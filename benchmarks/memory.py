@@ -1,6 +1,6 @@
 """`./run bench memory [REPORTS]`: the memory of a collector while a million reports are counted, and how its store grows.
 
-The collector is the whole one: web application, counting, store, learning in a child process. Letters are handed to the
+The collector is the whole one: web application, counting, store, learning in a child process. Submissions are handed to the
 application in this process, without the web server's parsing, which takes most of the time and keeps nothing. Prints a line for
 every twentieth of them.
 """
@@ -27,7 +27,7 @@ HEADERS = [(b"content-type", MEDIA_TYPE.encode())]
 
 
 async def post(app: Any, body: bytes) -> int:
-    """One letter, handed over; the status it was answered with."""
+    """One submission, handed over; the status it was answered with."""
     status = 0
 
     async def receive() -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _new(path: Path, people: int) -> list[str]:
 
 
 async def measure(place: Path, reports: int) -> list[dict[str, Any]]:
-    """Count so many, and look at memory and disk twenty times meanwhile."""
+    """Count this many, and look at memory and disk twenty times meanwhile."""
     folder = Folder(place / "tea")
     subprocess.run(
         _new(folder.path, reports), check=True, stdout=subprocess.DEVNULL

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OneStepLog:
-    """A one-step log of many repetitions of so many people: (R, n) states, actions, rewards and logged propensities."""
+    """A one-step log of many repetitions of this many people: (R, n) states, actions, rewards and logged propensities."""
 
     states: NDArray[np.int64]
     actions: NDArray[np.int64]
@@ -28,14 +28,14 @@ class OneStepLog:
 
 @dataclass(frozen=True)
 class ConfoundedWorld:
-    """States, actions, and whether people's own luck, which no column tells, moves both what is done and what it pays."""
+    """States, actions, and whether a cause of people's own, which no column has, moves both what is done and what it pays."""
 
     states: int
     actions: int
     hidden: bool
 
     def drawn(self, people: int, repetitions: int, rng: np.random.Generator) -> tuple[OneStepLog, Array, float]:
-        """A log; the mean reward of every pair (S, A) if it were chosen for everybody; and the least propensity."""
+        """A log; the mean reward of every pair (S, A) if it were chosen for every user; and the least propensity."""
         mean = np.linspace(0.2, 0.6, self.states * self.actions).reshape(self.states, self.actions)
         usual = rng.dirichlet(np.full(self.actions, 3.0), size=self.states)
         usual = 0.5 * usual + 0.5 / self.actions
@@ -43,7 +43,7 @@ class ConfoundedWorld:
         states, luck = rng.integers(self.states, size=shape), rng.integers(2, size=shape)
         first = np.zeros(self.actions)
         first[0] = 1.0
-        # Where luck is hidden, the lucky half is given the first action twice as often as the other.
+        # Where a cause is hidden, the lucky half is given the first action twice as often as the other.
         chances = np.stack([usual, 0.5 * usual + 0.5 * first]) if self.hidden else np.stack([usual, usual])
         below = chances.cumsum(axis=-1)[luck, states]
         actions = (rng.random(shape)[..., None] > below[..., :-1]).sum(axis=-1)
@@ -55,7 +55,7 @@ class ConfoundedWorld:
 def errors(
     world: ConfoundedWorld, people: int, rho: float, repetitions: int = 200, seed: int = 0
 ) -> tuple[float, float]:
-    """Root mean squared errors of the worth of `always the last but one action, or the first in the last state`."""
+    """Root mean squared errors of the value of `always the last but one action, or the first in the last state`."""
     rng = np.random.default_rng(seed)
     log, mean, floor = world.drawn(people, repetitions, rng)
     chosen = np.full(world.states, world.actions - 2)

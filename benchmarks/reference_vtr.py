@@ -1,6 +1,6 @@
 """LDP-UCRL-VTR line by line as its paper prints it, in plain Python: what the compiled loop is compared with.
 
-Noise matrices, inverses and pairs are worked out one after the other. Luck is drawn in the same order
+Noise matrices, inverses and pairs are worked out one after the other. Randomness is drawn in the same order
 as by confide, so that both runs must have the same regret.
 """
 
@@ -26,7 +26,7 @@ def pick(weights: Any, rng: np.random.Generator) -> int:
 
 
 def value(model: Any, actions: Any) -> float:
-    """What the chosen actions (H, S) are worth."""
+    """The values of the chosen actions (H, S)."""
     worth = np.zeros(model.spec.states)
     for h in reversed(range(model.horizon)):
         layer = min(h, len(model.transitions) - 1)

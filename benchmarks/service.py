@@ -39,9 +39,9 @@ ADMITTED, ADMITTED_TURNS = 300, 15
 the median is taken: what a report costs depends on how many come at once, by more than what a token adds."""
 POLICIES = 5000
 MOST_POLICY = 150e-6
-"""CPU seconds that a policy may cost whoever serves it."""
+"""CPU seconds that a policy may cost the server."""
 UNLIMITED = ("--rate", "1e9")
-"""All letters come from one address here: a benchmark sets the limit that it needs."""
+"""All submissions come from one address here: a benchmark sets the limit that it needs."""
 BenchmarkRow = dict[str, Any]
 
 

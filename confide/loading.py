@@ -104,7 +104,7 @@ def worker_setup() -> dict[str, Any]:
 
 
 def start_worker(paths: Iterable[str]) -> None:
-    """What a process of a pool does first: it leaves Ctrl-C to whoever started it, and runs users' files."""
+    """What a process of a pool does first: it leaves Ctrl-C to its parent, and runs users' files."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

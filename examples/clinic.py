@@ -40,8 +40,8 @@ def main(folder: Path) -> None:
         records,
         labels={"states": clinic.STATES, "actions": clinic.ACTIONS},
         horizon=HORIZON,
-        rewards=world.rewards[0],  # what each visit is worth is agreed, not measured
-        support=world.transitions[0] > 0,  # so is what can happen at all: free, and worth a lot of data
+        rewards=world.rewards[0],  # the value of each visit is agreed, not measured
+        support=world.transitions[0] > 0,  # so is what can happen at all: free, and replaces a lot of data
         fixed_length=True,
     )
     fit = cf.fit(data, privacy=cf.Central(rho=0.1), budget=0.5, out=folder / "policy", replace=True)

@@ -1,8 +1,8 @@
 """Two real processes: devices that privatise, and a server that asks, sums and learns without ever seeing a person.
 
-The server sends a design: what it asks, and how the answer is to be randomised. Devices compute what that promises, and
+The server sends a design: what it asks, and how the answer is to be randomised. Devices compute its guarantee, and
 answer only if it is what they demand. Then the server sends policies; each person follows the one they got, and their device
-sends one randomised report. Nothing else crosses the socket, and nobody has to trust the server.
+sends one randomised report. Nothing else crosses the socket, and no user has to trust the server.
 
     python examples/device_and_server.py
 """
@@ -24,7 +24,7 @@ from confide.privacy import Local
 if TYPE_CHECKING:
     from confide.data.trajectories import Trajectory
 
-# What everybody knows.
+# Public.
 SPEC = Spec(states=3, actions=2, horizon=6)
 PROMISE = Local(epsilon=6)
 ROUNDS, PEOPLE = 6, 500
@@ -87,7 +87,7 @@ def play_devices(channel: Channel) -> None:
     from confide.protocol.design import Design
 
     world, luck = make("riverswim/3", horizon=SPEC.horizon).model, np.random.default_rng(1)
-    design = Design.from_bytes(channel.receive())  # its price and its guarantee are computed here, not told
+    design = Design.from_bytes(channel.receive())  # its price and its guarantee are computed here, not received
     if not keeps(design.act.loss, PROMISE) or design.trust != PROMISE.trust or design.question.spec != world.spec:
         raise SystemExit(f"device: this design gives {design.guarantee}, and {PROMISE} is demanded")
     print(f"people: the design gives {design.guarantee}", flush=True)

@@ -1,7 +1,7 @@
 """A log of an intensive care unit, from the file to the answer: 716 states, 25 doses, 20 steps, as Parquet.
 
 Run it: python examples/icu_log.py [patients]. It needs `pip install confide[icu]`. Patients are drawn in the ICU-Sepsis world,
-which was estimated from real stays; records of real ones belong to nobody's examples. `icu_sepsis.py` compares with the truth.
+which was estimated from real stays; records of real ones have no place in examples. `icu_sepsis.py` compares with the truth.
 """
 
 from __future__ import annotations

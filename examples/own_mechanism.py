@@ -79,7 +79,7 @@ class TestStaircase(MechanismConformance):
 
 @register("staircase")
 def staircase(sensitivity: Sensitivity, promise: Guarantee, unit: float) -> Staircase:
-    """The steepest stairs that keep a promise; the counts are multiples of the unit."""
+    """The steepest stairs that keep a guarantee; the counts are multiples of the unit."""
     most = promise.pure_epsilon()
     steepest = most / Staircase(1.0, grid=unit).loss(sensitivity).value
     kept = settled(steepest, lambda step: Staircase(step, grid=unit).loss(sensitivity).value <= most, 0.0)

@@ -21,7 +21,7 @@ from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 
 WIDTHS = 14
-"""Noise ends after so many scales, where e^-14, about 1e-6, of it is left."""
+"""Noise ends after this many scales, where e^-14, about 1e-6, of it is left."""
 
 
 @dataclass(frozen=True)

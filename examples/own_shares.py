@@ -1,4 +1,4 @@
-"""Integer noise of your own under shuffling: every device adds a share, and only sums of a batch hide anybody.
+"""Integer noise of your own under shuffling: every device adds a share, and only sums of a batch hide a user.
 
 Run `pytest examples/own_shares.py` to test it, or this file to simulate with it.
 """
@@ -24,7 +24,7 @@ from confide.protocol.kinds import CountQuestion
 
 @dataclass(frozen=True)
 class CoinShare(Tabled):
-    """So many coins a cell, each of which is +1 or -1 with probability rate/(2 people coins) either, and 0 otherwise.
+    """`coins` coins a cell, each of which is +1 or -1 with probability rate/(2 people coins) either, and 0 otherwise.
 
     Log-concave: a coin is, as its 0 has a probability of at least a half, and sums of such coins are. Drawn exactly, in whole
     numbers: rate, people and coins are."""

@@ -1,4 +1,4 @@
-"""Attack a mechanism, a device and a curator with code of your own: nothing of the audit is used, only what anybody sees.
+"""Attack a mechanism, a device and a curator with code of your own: nothing of the audit is used, only what is public.
 
 Run it: python examples/sceptic.py
 """

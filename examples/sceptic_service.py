@@ -26,7 +26,7 @@ class Wire(Transport):
     seen = b""
 
     def post(self, path, body, media_type):
-        """The last four bytes of a letter are the category that a k-ary device says."""
+        """The last four bytes of a submission are the category that a k-ary device says."""
         self.seen = body
         return super().post(path, body, media_type)
 

@@ -17,7 +17,7 @@ from confide.service.contract.encoding import to_base64
 from confide.service.device import Device, MemoryStore, Transport
 from confide.service.device.transport import HttpAnswer
 
-EVERYBODY, ALONE = 1, 0  # the action of everybody's policy, and of the one for this device alone
+EVERYBODY, ALONE = 1, 0  # the action of every user's policy, and of the one for this device alone
 
 
 class Operator(Transport):

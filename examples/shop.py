@@ -1,4 +1,4 @@
-"""What should a shop show? A real log of 10,000 impressions (examples/data), one step each, and nobody named.
+"""What should a shop show? A real log of 10,000 impressions (examples/data), one step each, without names.
 
 Run it: python examples/shop.py [folder]. Ten thousand impressions with 46 clicks are few for 102 pairs of place and item,
 and the answer says so: follow current practice, and how many it would take.

@@ -145,7 +145,7 @@ def rehearse(name: str, store: str, collectors: int, place: Path, blows: Blows, 
 
 
 def kills(many: int) -> Blows:
-    """kill -9, so many times, at random moments."""
+    """kill -9, this many times, at random moments."""
 
     def strike(stage: Stage) -> None:
         _warm(stage.watcher)

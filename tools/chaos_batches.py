@@ -1,7 +1,7 @@
 """Shufflers and curators under everything that goes wrong: part of `./run chaos`.
 
 Every ticket holder has a cell of their own. Under trust shuffle reports are made by hand, so that the published sums are exact;
-under trust joint the promise is so weak that its noise rounds away. Then a 2 in a cell is a message that was counted twice, and
+under trust joint the guarantee is so weak that its noise rounds away. Then a 2 in a cell is a message that was counted twice, and
 a 0 is one that was lost; it counts as lost if the epoch that acknowledged it is the one that closed its batch.
 """
 
@@ -63,14 +63,14 @@ USUAL = TicketHolders()
 HALF = TicketHolders(many=80, absent=0.5, every=0.2)
 """Half of them stay away. They come one by one: people who all wait at once for batches that need more of them wait for ever."""
 CLOSING = TicketHolders(closes=True, every=0.2)
-"""Nobody stays, and nobody comes back: what was taken once must outlive the process that took it."""
+"""No page stays, and none comes back: what was taken once must outlive the process that took it."""
 TIMES = {"deadline": 2.0, "publication": 0.3, "patience": 3.0}
 WINDOW = 0.5
 VERBS = {"joint": ("curate", "--curator", "/v1/episodes"), "shuffle": ("shuffle", "--shuffler", "/v1/reports")}
 
 
 def made(trust: str, path: Path) -> Folder:
-    """A service whose every batch has so many tickets."""
+    """A service whose every batch has this many tickets."""
     if trust == JOINT:
         schedule = Schedule.batches(SIZE * BATCHES, BATCHES)
         weak = Guarantee(JOINT, 1e6, 1e-6)
@@ -109,7 +109,7 @@ class Holders:
         self._last = float("inf")
 
     def end(self) -> None:
-        """Nobody else comes; who is there waits for two deadlines more, since a batch that is not full never closes."""
+        """No other user comes; who is there waits for two deadlines more, since a batch that is not full never closes."""
         self._last = time.monotonic() + 2 * TIMES["deadline"] + TIMES["patience"]
         self.ended.set()
 
@@ -193,7 +193,7 @@ class Reader(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Until told to end."""
+        """Until the signal to end."""
         line, newest = Transport(self._url, 5.0), 0
         while not self.ended.wait(0.5):
             while newest < BATCHES and self._look(line, newest + 1):

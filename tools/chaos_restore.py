@@ -207,7 +207,7 @@ def _restore_one(row: Row, scene: Scene, part: str, points: Sequence[int]) -> No
 
 
 def _restore_all(row: Row, scene: Scene, last: int) -> None:
-    """Everything to one earlier point: it starts, and whoever saw more refuses, and can prove it when it comes as far again."""
+    """Everything to one earlier point: it starts; a part that saw more refuses, and can prove it when it comes as far again."""
     scene.kill()
     point = last - 1
     for part in scene.parts:
@@ -235,7 +235,7 @@ def _witness_refuses(url: str, folder: Path) -> bool:
 
 
 def rows(place: Path, trusts: Sequence[str]) -> Iterator[Row]:
-    """One row for each trust that has somebody in between."""
+    """One row for each trust with an intermediary."""
     from tools.chaos import Row
 
     for trust in trusts:

@@ -1,7 +1,7 @@
 """`python -m tools.copies`: which places of the package share six or more identical lines.
 
 A line counts as it is read: white space folded, comments, blank lines, imports and lone punctuation (brackets, commas)
-passed over. Docstrings count, since a copied explanation is a copy. A place is told once, by its longest run.
+passed over. Docstrings count, since a copied explanation is a copy. A place is listed once, by its longest run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def lines_that_count(source: str) -> list[tuple[int, str]]:
 
 
 def copies(sources: dict[str, str], least: int = LINES) -> list[tuple[CopiedLines, CopiedLines]]:
-    """Pairs of places with at least so many identical lines in a row, each as long as it goes."""
+    """Pairs of places with at least this many identical lines in a row, each as long as it goes."""
     lines_by_file = {name: lines_that_count(source) for name, source in sources.items()}
     starts: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
     for name, rows in lines_by_file.items():

@@ -73,7 +73,7 @@ STATEMENTS = ("value", "practice", "gain", "lower", "alone")
 
 @dataclass
 class StatementTally:
-    """How often each statement held, out of so many fits."""
+    """How often each statement held, out of this many fits."""
 
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATEMENTS, 0))
     width: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("value", "practice", "gain"), 0.0))

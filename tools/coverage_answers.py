@@ -30,8 +30,8 @@ GOAL = 0.93
 
 @dataclass
 class AnswerTally:
-    """Out of so many fits: comparisons all of whose intervals held; and differences, of which so many gains and counts
-    held; and worths weighed by propensities, of which so many held (`by_weights`).
+    """Out of this many fits: comparisons all of whose intervals held; and differences, of which this many gains and counts
+    held; and values weighed by propensities, of which this many held (`by_weights`).
     """
 
     fits: int = 0

@@ -20,7 +20,7 @@ FIRST_WORLD = 70_000
 class Variant:
     """A kind of log. horizon: None for one drawn with the world. sizes: states and actions, None for drawn ones. rate: rewards of 0
     or 1, whose mean of a pair is drawn between 0 and twice that. people: how many, None for both of the usual numbers. users: how
-    people's 1 to `MOST` episodes are counted, None where everybody has one.
+    people's 1 to `MOST` episodes are counted, None where every user has one.
     """
 
     name: str
@@ -140,7 +140,7 @@ def drawn_world(number: int, variant: Variant) -> tuple[Model, Policy]:
     usual = rng.dirichlet(np.full(actions, rng.uniform(0.5, 2.0)), (horizon if variant.stepped else 1, states))
     law = rng.dirichlet(np.ones(states))
     if variant.propensities:
-        usual = 0.5 * usual + 0.5 / actions  # whoever logs propensities sees to it that none is tiny
+        usual = 0.5 * usual + 0.5 / actions  # logs of propensities have no tiny ones
     table = np.broadcast_to(usual, (horizon, states, actions))
     if not variant.short:
         return Model(moves, paid, law, horizon), Policy(table)
@@ -153,7 +153,7 @@ def drawn_world(number: int, variant: Variant) -> tuple[Model, Policy]:
 
 
 def logged(model: Model, usual: Policy, people: int, variant: Variant, rng: np.random.Generator) -> Dataset:
-    """The records of so many people, read as a curator would read them."""
+    """The records of this many people, read as a curator would read them."""
     return drawn_log(model, usual, people, variant, rng)[1]
 
 

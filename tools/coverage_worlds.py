@@ -63,7 +63,7 @@ _EARNED: dict[tuple[str, int, int, float, bytes], float] = {}
 
 @dataclass(frozen=True)
 class WorldFamily:
-    """A kind of world. right: chances of actions can be told by what is recorded; table: states tell all that matters."""
+    """A kind of world. right: chances of actions depend on what is recorded; table: states tell all that matters."""
 
     name: str
     states: int
@@ -108,7 +108,7 @@ class WorldFamily:
         return self.earned(policy, alpha, people, seed) - self.earned(policy, 0.0, people, seed)
 
     def earned(self, policy: Array, alpha: float, people: int, seed: int) -> float:
-        """What so many people earn who follow a share of a policy; each is walked once."""
+        """The returns of this many people who follow a share of a policy; each is walked once."""
         key = self.name, people, seed, alpha, b"" if alpha == 0 else policy.tobytes()
         if key in _EARNED:
             return _EARNED[key]
@@ -495,7 +495,7 @@ class KeptOutcomes:
                 file.write(json.dumps([name, task.people, task.again, round(seconds, 2), *found]) + "\n")
 
     def row(self, family: WorldFamily, people: int, fits: int) -> dict[str, Any]:
-        """The row of the first so many fits, as far as they were made."""
+        """The row of the first this many fits, as far as they were made."""
         mine = [self.found[key] for again in range(fits) if (key := (family.name, people, again)) in self.found]
         return row_of(family, people, [one for one, _ in mine], sum(seconds for _, seconds in mine))
 
@@ -510,7 +510,7 @@ def measured_families(
     minutes: float = math.inf,
     write: bool = False,
 ) -> int:
-    """All families whose name contains `only`, with so many people and fits each; 1 if a goal is missed.
+    """All families whose name contains `only`, with this many people and fits each; 1 if a goal is missed.
 
     kept: where outcomes are kept; fits that it holds are not made again. minutes: no fit is begun after that. Fits are made in
     turns, the first of every row and so on, so that a run that is stopped has about as many of each.

@@ -94,7 +94,7 @@ def _ending(one: socket.socket) -> Iterator[socket.socket]:
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Until the source ends; then the target is told so, and does not stay open for whoever is gone."""
+    """Until the source ends; then the target gets its end, too, and does not stay open for a source that is gone."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
@@ -114,7 +114,7 @@ class Crowd:
         self.ended = threading.Event()
 
     def body(self, bucket: int) -> bytes:
-        """The letter of one device: the same however often it is sent."""
+        """The submission of one device: the same however often it is sent."""
         design = self._contract.design
         cells = np.zeros(design.question.width, dtype=np.int64)
         cells[bucket] = 1
@@ -173,7 +173,7 @@ class Watcher(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Until told."""
+        """Until the signal."""
         while not self.ended.wait(0.1):
             for process in self._processes:
                 with contextlib.suppress(Unreachable):

@@ -1,11 +1,11 @@
 """What a service loses against what a simulation showed: ./run deployed [--json] [--quick] [--workers 2] [--kept FILE] [--write]
 
-For twelve worlds and five promises the contract that `confide service new` writes is simulated as it is (`lab.staging.rehearsing`),
-with users who keep arriving, all of them within 30 days, while a batch waits for its deadline and a policy for its publication;
-and so is what `confide simulate` has by default. Both are divided by the regret of `simulate`'s default at commit 84297b0 (with an
-honest share of one half under shuffling), which stands in docs/deployed-before.json; cells that are not in that file are left out.
-`--quick` takes 100,000 users and 5 seeds. `--kept` names a file to which every row is added as it is found, and whose rows are not
-measured again. `--write` puts the result into docs/deployed.json and docs/deployed.md.
+For twelve worlds and five guarantees the contract that `confide service new` writes is simulated as it is
+(`lab.staging.rehearsing`), with users who keep arriving, all of them within 30 days, while a batch waits for its deadline and a
+policy for its publication; and so is what `confide simulate` has by default. Both are divided by the regret of `simulate`'s default
+at commit 84297b0 (with an honest share of one half under shuffling), which stands in docs/deployed-before.json; cells that are not
+in that file are left out. `--quick` takes 100,000 users and 5 seeds. `--kept` names a file to which every row is added as it is
+found, and whose rows are not measured again. `--write` puts the result into docs/deployed.json and docs/deployed.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CELLS = 120
 
 
 class DeployedCell(NamedTuple):
-    """One world under one promise, and the regret of every seed before."""
+    """One world under one guarantee, and the regret of every seed before."""
 
     world: str
     trust: str
@@ -70,7 +70,7 @@ def regrets(cell: DeployedCell, seeds: int) -> dict[str, NDArray[np.float64]]:
     if contract.design.digest != setting.design.digest:
         raise SystemExit(f"{cell.world} under {cell.promise}: a service deploys another design than is simulated.")
     deployed = rehearse(contract, cell.world, seeds, 0, DAYS).regret
-    same = contract.intermediary is None  # nobody waits, so both are one simulation
+    same = contract.intermediary is None  # no user waits, so both are one simulation
     return {DEPLOYED: deployed, SIMULATED: deployed if same else run(setting).regret[:, -1]}
 
 

@@ -70,7 +70,7 @@ def remount(stage: Stage, how: str) -> None:
 
 
 def full_disk(stage: Stage) -> None:
-    """It fills up under load; letters are refused, and count when there is room again."""
+    """It fills up under load; submissions are refused, and count when there is room again."""
     wait_until(stage, partial(refused, stage, 50), "the disk fills up")
     counted = len(stage.crowd.acknowledged)
     time.sleep(2)
@@ -142,13 +142,13 @@ def check_refuses(stage: Stage, sentence: str) -> None:
 
 
 def more(stage: Stage, many: int) -> None:
-    """Wait until so many more people were counted."""
+    """Wait until this many more people were counted."""
     wanted = len(stage.crowd.acknowledged) + many
     wait_until(stage, lambda: len(stage.crowd.acknowledged) >= wanted, f"{many} more people are counted")
 
 
 def refused(stage: Stage, many: int) -> bool:
-    """Whether so many letters were refused."""
+    """Whether this many submissions were refused."""
     return stage.crowd.refused >= many
 
 

@@ -85,8 +85,8 @@ weighs more, the more noise there is. One service for each share and epsilon.
 
 
 def unnoticed(share: float, draws: int = DRAWS) -> float:
-    """The share of services in which extreme reports of so many raise neither alarm nor doubt in the first round, where each of the
-    pairs is asked about as often as every other."""
+    """The share of services in which extreme reports of this many raise neither alarm nor doubt in the first round, where each of
+    the pairs is asked about as often as every other."""
     with tempfile.TemporaryDirectory() as place:
         trial = Trial(Path(place))
         rows, many = trial.contract.design.question.rows, trial.contract.tickets(1)
@@ -133,7 +133,7 @@ class Batches(IntermediaryClient):
         self.batch = b""
 
     def announce(self, head: SignedHead) -> None:
-        """Nothing: nobody else stores it here."""
+        """Nothing: only this process stores it here."""
 
     def round_data(self, number: int) -> RoundData | None:
         """The batch, once there is one."""
@@ -145,7 +145,7 @@ class Batches(IntermediaryClient):
 class Trial:
     """A service in a folder, without a network: its store, its closer, and people. noise: what devices are asked.
 
-    Nobody shows a token here: each of these people would have one, and alarms see none of them.
+    No token is shown here: each of these people would have one, and alarms see none of them.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ def extreme(design: Any, row: int) -> Callable[[Any], Report]:
 
 def hostile_reports(share: float, within: int | None, seed: int = 0, noise: str = "asked") -> TriedAttack:
     """The extreme attack of a share of token holders, from the first round on. within: rounds in which it must be seen; None if
-    it is enough that the policy is worth no less than acting at random."""
+    it is enough that the value of the policy is no less than that of acting at random."""
     with tempfile.TemporaryDirectory() as place:
         trial = Trial(Path(place), seed=seed, noise=noise)
         try:
@@ -318,7 +318,7 @@ def lies(share: float, epsilon: float = EPSILON, seed: int = 0) -> dict[str, Any
 
 
 def honest_reports(seed: int = 1, noise: str = "asked") -> TriedAttack:
-    """Nobody is hostile: no alarm."""
+    """No user is hostile: no alarm."""
     with tempfile.TemporaryDirectory() as place:
         trial = Trial(Path(place), seed=seed, noise=noise)
         try:

@@ -43,7 +43,7 @@ from tools.postgres import new_database, server
 
 SILENT, GREEDY = 1010, "127.0.0.2"
 MOST = 5.0
-"""Seconds that anybody may be stopped."""
+"""Seconds that a process may be stopped."""
 TOKENS, COPIES, KILLS = 120, 4, 8
 """Tokens, how often each is spent at the same time, and how often a collector is killed meanwhile."""
 HOLDER = """
@@ -128,7 +128,7 @@ def frozen(database: str) -> Iterator[None]:
 
 
 def frozen_process() -> TriedAttack:
-    """A process that holds the counted row is frozen; somebody sends a report to another."""
+    """A process that holds the counted row is frozen; a user sends a report to another."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         (place / "server").mkdir()
@@ -160,7 +160,7 @@ def killed(process: Process) -> None:
 
 
 def _spend(folder: Folder, spent: bytes, process: Process) -> bool:
-    """Whether a report with this token was counted. Where nobody answers it is sent again, the same bytes."""
+    """Whether a report with this token was counted. Without a response it is sent again, the same bytes."""
     body, until = letter(folder, spent), time.monotonic() + 120
     while time.monotonic() < until:
         with contextlib.suppress(Unreachable):

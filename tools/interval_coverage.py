@@ -63,7 +63,7 @@ Runs = dict[tuple[str, str], Array]
 
 
 def stored(path: Path = DATA) -> Runs:
-    """The final regrets (RUNS,) of each world and promise that were run."""
+    """The final regrets (RUNS,) of each world and guarantee that were run."""
     from pyarrow import parquet
 
     if not path.is_file():
@@ -130,7 +130,7 @@ CoverShares = dict[str, dict[tuple[tuple[str, str], int], float]]
 
 
 def coverage(runs: Runs, ways: Mapping[str, Callable[[Array], tuple[Array, Array]]]) -> CoverShares:
-    """By way, world and promise, and number of seeds: the share of groups whose interval holds the mean of all runs."""
+    """By way, world and guarantee, and number of seeds: the share of groups whose interval holds the mean of all runs."""
     shares: CoverShares = {name: {} for name in ways}
     for key, values in runs.items():
         for seeds in SEEDS:
@@ -142,7 +142,7 @@ def coverage(runs: Runs, ways: Mapping[str, Callable[[Array], tuple[Array, Array
 
 
 def said_behind(runs: Runs, ways: Mapping[str, Callable[[Array, Array], tuple[Array, Array]]]) -> CoverShares:
-    """By way, world and promise, and number of seeds: the share of pairs of groups of the same runs whose interval is above 1."""
+    """By way, world and guarantee, and number of seeds: the share of pairs of groups of the same runs whose interval is above 1."""
     shares: CoverShares = {name: {} for name in ways}
     for key, values in runs.items():
         for seeds in SEEDS:
@@ -153,7 +153,7 @@ def said_behind(runs: Runs, ways: Mapping[str, Callable[[Array, Array], tuple[Ar
 
 
 def compared(shares: CoverShares, worst: Callable[[NDArray[np.float64]], Any], head: str) -> str:
-    """A table of ways: over all worlds and promises the mean share, and the worst."""
+    """A table of ways: over all worlds and guarantees the mean share, and the worst."""
     rows = [f"| {head} | " + " | ".join(f"{seeds} seeds" for seeds in SEEDS) + " |", "|---" * (1 + len(SEEDS)) + "|"]
     for name, found in shares.items():
         cells = []

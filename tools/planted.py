@@ -1,4 +1,4 @@
-"""What a mutant is: one edit of the sources that breaks a promise, the tests that must notice, and what of the audit must."""
+"""What a mutant is: one edit of the sources that breaks a guarantee, the tests that must notice, and what of the audit must."""
 
 from __future__ import annotations
 

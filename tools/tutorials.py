@@ -122,7 +122,7 @@ def run_command(command_words: list[str]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        sys.path[0] = ""  # the folder we stand in, as for anybody who types the page
+        sys.path[0] = ""  # the folder we stand in, as for a reader who types the page
         sys.stdout.write(play(Path(sys.argv[1]).read_text(encoding="utf-8")))
     else:
         for page in PAGES:

@@ -4,8 +4,9 @@ Each row is a world, how people act in it, how many are logged and under which r
 `confide fit`, with replayable noise; rho 100,000 stands for no privacy. `taken` is the true gain of the policy that a fit
 gives, as it
 is run; `stated` that of what may be relied on: the whole policy where it is recommended, the adoption where only that is sure, else
-nothing. Of the same logs, without privacy and with nobody who judges, plain algorithms learn too: LCB with one deviation, and SPIBB
-at 5, 20 and 100 visits, of which the best is taken, by its mean. `unjudged` is a fit of the same log in which everybody is counted.
+nothing. Of the same logs, without privacy and without judging users, plain algorithms learn too: LCB with one deviation, and SPIBB
+at 5, 20 and 100 visits, of which the best is taken, by its mean. `unjudged` is a fit of the same log in which all users are
+counted.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ SHOP = Path(__file__).parents[1] / "examples" / "data" / "shop.csv"
 @dataclass(frozen=True)
 class UtilityRow:
     """A world, how people act in it, how many are logged, under which rho. exact: rewards are logged as they are, not as 0 or 1.
-    support: possible transitions are public. unjudged: fits in which nobody judges are made beside. An address with `{again}` is of
+    support: possible transitions are public. unjudged: fits without judging users are made beside. An address with `{again}` is of
     another world for every fit."""
 
     name: str
@@ -141,7 +142,7 @@ class PlainCounts(NamedTuple):
         return Policy(table)
 
     def lcb(self, horizon: int) -> Policy:
-        """Greedy in a lower confidence bound of one deviation; a pair that nobody tried is worth nothing."""
+        """Greedy in a lower confidence bound of one deviation; an untried pair has the value 0."""
         values, table = np.zeros(len(self.n)), np.zeros((horizon, *self.n.shape))
         for h in range(horizon - 1, -1, -1):
             mean = self.rows @ values

@@ -5,7 +5,7 @@ the chance (r + V(s') - low)/(1 + high - low), V being the round's public functi
 none: three categories with the whole epsilon, in place of 2 S + 1. For each pair (r, P) has a Gaussian prior, with the mean 1/2
 and the uniform law, and the variances of `learning.planning.value_sampling`; a round measures r + P V, so that what was measured
 about an older V counts for as much as it says of the present one. A share of the rounds (`explored`) asks about random sets of next
-states, V in {0, 1}, in place of the plan's own V: without them rows are never known, and nobody can say where people will be.
+states, V in {0, 1}, in place of the plan's own V: without them rows are never known, and it is unknown where people will be.
 projected: the posterior mean is moved to the nearest law, in the metric of its precision.
 
 It is one loop in numpy, for `tools.attempts`; no device, no service and no audit knows it.
@@ -90,7 +90,7 @@ class _Rounds:
         return np.repeat(chosen, spec.states * spec.actions, axis=0)
 
     def hear(self, people: int) -> None:
-        """A round: everybody is asked about one pair, and the noisy sums are added to what is known."""
+        """A round: every user is asked about one pair, and the noisy sums are added to what is known."""
         target, rng = self.target(), self.rng
         low, span = target.min(axis=1), 1 + np.ptp(target, axis=1)
         totals, asked = totals_of(self.world, self.asked, self.policy, people, rng)
