@@ -5,7 +5,9 @@ pin no sentences.
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,6 +182,40 @@ def test_codes_of_errors_have_the_words_of_the_field() -> None:
         code for code, found in words.items() if any(not re.match("question|answer|asked", word) for word in found)
     }
     assert len(codes) > 500 and (taken, dialect(text)) == (set(), [])
+
+
+def explained(source: str) -> Iterator[tuple[int, str]]:
+    """Comments and docstrings, those of constants included, with their lines."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+STATISTICS = re.compile(r"(asked|answer(s|ed)?|questions?)$", flags=re.IGNORECASE)
+"""A kind of statistic is a `Question` in code, which is asked and answered: what its reader learns from `protocol.kinds`."""
+
+
+def test_comments_and_docstrings_have_the_words_of_the_field() -> None:
+    paths = [path for folder in (*SOURCES, "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+    found = [
+        (str(path.relative_to(ROOT)), line, words)
+        for path in paths
+        for line, text in explained(path.read_text(encoding="utf-8"))
+        if (words := [word for word in dialect(text) if not STATISTICS.match(word)])
+    ]
+    assert len(paths) > 500 and found == []
+
+
+def test_what_is_explained_is_seen() -> None:
+    source = '"""Nobody."""\nx = 1  # whoever asks\nWORTH = "nobody"\n"""`told` so many."""\n'
+    assert [(line, dialect(text)) for line, text in explained(source)] == [
+        (2, ["whoever"]),
+        (1, ["Nobody"]),
+        (4, ["so many"]),
+    ]
 
 
 def test_what_is_said_is_seen() -> None:
