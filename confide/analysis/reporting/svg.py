@@ -1,6 +1,6 @@
 """Matplotlib's SVG files in a quarter of their bytes: the same picture, seen at any size that a page shows.
 
-Submissions stay text, in the font of the page; ids that nothing refers to, groups without attributes and metadata go; a style that
+Text stays text, in the font of the page; ids that nothing refers to, groups without attributes and metadata go; a style that
 is used twice stands once, in the style sheet; lines keep the points that bend them by more than `BEND`, as steps from one to the
 next.
 """
@@ -51,7 +51,7 @@ def compact(svg: bytes) -> bytes:
 
 
 def _rename(root: ElementTree.Element) -> None:
-    """Ids of one submission or two for what is referred to; none for the rest."""
+    """Ids of one character or two for what is referred to; none for the rest."""
     ids = {element.attrib.get("id") for element in root.iter()}
     used = [name for element in root.iter() for value in element.attrib.values() for name in _references(value)]
     short = dict(zip(dict.fromkeys(name for name in used if name in ids), _short_names(), strict=False))
