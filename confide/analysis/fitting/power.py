@@ -159,8 +159,8 @@ def prospects(
     """`coverage` and `power`, plain numbers; empty for learners without a model of the log. in_units: converts a gain into people's
     units, cut to what can be gained over current practice.
 
-    power: the `gain` that would have been found with this `chance`; null if not even the `largest` possible one. `promises`: the
-    same under other guarantees (`promise` null is no privacy).
+    power: the `gain` that would have been found with this `chance`; null if not even the `largest` possible one. `guarantees`:
+    the same under other guarantees; null is no privacy.
     """
     ours = apvi_of(learner)
     if ours is None or plan.evidence is None:

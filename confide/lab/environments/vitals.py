@@ -1,13 +1,10 @@
 """A world like an intensive care unit's with six covariates: patients with sepsis, four treatments, steps of some hours.
 
 Nothing in it was estimated from real patients. With every covariate in deviations from what is usual on the ward (age, heart,
-pressure, lactate, oxygen, kidney; a raised kidney value is bad), fluids and vasopressors raise the pressure, but fluids cost
-oxygen and
-kidneys that fail already, and vasopressors raise lactate where pressure is not low. A step pays 1 if the patient is stable at
-its end. Patients
-may die after a step, and nothing is paid then. Practice treats low pressure and high lactate, hardly looking at kidneys; so what
-to do
-depends on all that is recorded, and practice can be improved.
+pressure, lactate, oxygen, kidney; a raised kidney value is bad), fluids and vasopressors raise the pressure, but fluids cost oxygen
+and kidneys that fail already, and vasopressors raise lactate where pressure is not low. A step pays 1 if the patient is stable at
+its end. Patients may die after a step, and nothing is paid then. Practice treats low pressure and high lactate, hardly looking at
+kidneys; so what to do depends on all that is recorded, and practice can be improved.
 
 `log` draws what a hospital would have: one row a step, in clinical units, with the chance with which the treatment was chosen.
 """

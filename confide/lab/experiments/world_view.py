@@ -140,7 +140,7 @@ def bad(worlds: dict[str, Sides]) -> tuple[int, int, float, str]:
 
 
 HEAD = (
-    "promise",
+    "guarantee",
     "world",
     "sound (scale)",
     "ours",
@@ -253,7 +253,7 @@ class Newcomer:
         """Rows for each guarantee: all worlds together, then each."""
         table, own = by_promise(results), self.side
         rows: list[TableRow] = [
-            ("promise", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "guarantee")
+            ("guarantee", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "true guarantee")
         ]
         for promise, worlds in table.items():
             beside = [ratios(worlds, own, other) for other in (SOUND, OURS)]

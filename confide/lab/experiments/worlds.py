@@ -151,7 +151,7 @@ def family(world: str) -> str:
 
 
 HEAD = (
-    "promise",
+    "guarantee",
     "worlds, people, seeds",
     "ours / sound at its best scale",
     "worlds where ours is behind",
@@ -410,7 +410,7 @@ def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
             "worlds-learner-offline",
             f"Learner {learner!r} learns from logged people, and these worlds are learned in online.",
         )
-    wanted = [validation.choice("promise", name, PROMISES) for name in promises] or list(PROMISES)
+    wanted = [validation.choice("guarantee", name, PROMISES) for name in promises] or list(PROMISES)
     parts = []
     for name in wanted:
         promise, people, *_ = PROMISES[name]

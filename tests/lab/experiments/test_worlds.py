@@ -155,7 +155,7 @@ def test_a_learner_of_ones_own_joins() -> None:
     assert table[1][5:7] == ("0.2; behind in 0", "0.5; behind in 0") and len(table) == 4
     with pytest.raises(InvalidInput, match="logged"):
         joined("apvi")
-    with pytest.raises(InvalidInput, match="promise"):
+    with pytest.raises(InvalidInput, match="guarantee"):
         joined("psrl", ("jont",))
 
 
