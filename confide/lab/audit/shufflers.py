@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import singledispatch
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
@@ -26,6 +27,8 @@ from .likelihood import LEAST, OBVIOUSLY_RARE, both_ways, exact_loss, log_likeli
 from .people import Pair, categories, exact_message
 from .sources import SIMULATED
 
+Integers = NDArray[np.int64]
+
 
 def shuffle_target(name: str, design: Design, people: Pair) -> Target:
     """The target of the sums of all batches that one person is in, in which all others are like the first; she is, or like
@@ -33,7 +36,8 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
 
     Of whole episodes outputs are what devices send, added up: the device's mechanism flips all bits of a counter at once, for
     each shuffler of a tree anew; where batches widen she is in one of the largest. Of shares of noise outputs are the shares of
-    as many honest devices as there are, added up, in the cells in which the two differ. Of sampled steps they are sums of as many
+    as many honest devices as there are, added up, in the cells in which the two differ: of Poisson variables one device draws its
+    own share, and those of the others are drawn at once. Of sampled steps they are sums of as many
     people's bits, drawn at once from their law; that devices send such bits is for whole runs to see.
     """
     if design.mixing is None:
@@ -172,10 +176,9 @@ def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Targe
     sums = honest * first[differ], (honest - 1) * first[differ] + second[differ]
     width = int(differ.sum())
     law = log_law_of_sum(device, honest)
-    steps = device.steps
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        shares = steps(noise, (honest, count * width)).sum(axis=0).reshape(count, width)
+        shares = sum_of_noise(device, honest, count * width, noise).reshape(count, width)
         return np.asarray(sums[world] + shares, dtype=np.float64)
 
     def claimed(outputs: Array) -> Array:
@@ -185,6 +188,22 @@ def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Targe
     deviation = math.sqrt(honest * device.variance()) / device.grid
     exact = shares_loss(law, deviation, np.abs(first - second)[first != second].astype(np.int64).tolist())
     return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
+
+
+@singledispatch
+def sum_of_noise(device: Additive, honest: int, many: int, noise: NoiseSource) -> Integers:
+    """(many,) sums of so many devices' noise, in multiples of the grid, each device drawing its own. A law whose sums can be drawn
+    at once is entered with `sum_of_noise.register`."""
+    return np.asarray(device.steps(noise, (honest, many)).sum(axis=0))
+
+
+@sum_of_noise.register
+def _(device: SkellamShare, honest: int, many: int, noise: NoiseSource) -> Integers:
+    """Poisson variables add up, so that the sum of all others is one: a device alone draws as many of mean 1 as its mean has
+    parts."""
+    rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())
+    up, down = (rng.poisson((honest - 1) * device.mean, many) for _ in range(2))
+    return np.asarray(device.steps(noise, (many,)) + up - down)
 
 
 @singledispatch

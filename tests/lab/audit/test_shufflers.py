@@ -8,12 +8,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, skellam
 
 from confide.lab.audit.catalogue import AuditEntry
 from confide.lab.audit.likelihood import flipped_loss
 from confide.lab.audit.people import exact_message, pairs, pairs_of
-from confide.lab.audit.shufflers import OneOfSteps
+from confide.lab.audit.shufflers import OneOfSteps, sum_of_noise
+from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
+from confide.mechanisms.skellam import SkellamShare
 from confide.privacy import Guarantee
 
 FLIP = 0.3
@@ -81,3 +84,32 @@ def test_people_as_far_apart_as_a_budget_says_are_found(name: str) -> None:
 
     assert max(apart(two) for two in pairs(design.question.spec)) < 0.85 * price
     assert max(apart(two) for two in pairs_of(design)) == pytest.approx(price)
+
+
+FALSE_ALARM = 1e-9
+
+
+@pytest.mark.parametrize(("rate", "people"), [(40, 30), (9, 12)])
+def test_sums_of_poisson_shares_that_are_drawn_at_once_have_the_law_of_devices_together(rate: int, people: int) -> None:
+    """Drawn share by share and at once: both pass Pearson's test against the law that outputs are judged by, and fail that of 2/3
+    and 3/2 as much noise."""
+    share, many, honest = SkellamShare(rate, people), 60_000, people - 2
+    each = share.steps(ReplayableNoise(7), (honest, many)).sum(axis=0)
+    for drawn in (each, sum_of_noise(share, honest, many, ReplayableNoise(8))):
+        far = int(4 * math.sqrt(2 * rate))
+        places = np.arange(-far, far + 1)
+        seen = np.bincount(np.clip(drawn, -far, far) + far, minlength=len(places))
+
+        def misfit(times: float, seen: np.ndarray = seen, places: np.ndarray = places) -> tuple[float, int]:
+            mean = times * honest * share.mean
+            expected = many * skellam.pmf(places, mean, mean)
+            common = expected >= 20
+            rest = many - float(expected[common].sum()), many - int(seen[common].sum())
+            apart = float(((seen - expected)[common] ** 2 / expected[common]).sum())
+            return apart + (rest[1] - rest[0]) ** 2 / rest[0], int(common.sum())
+
+        statistic, freedom = misfit(1.0)
+        assert statistic < chi2.isf(FALSE_ALARM, freedom)
+        for wrong in (2 / 3, 3 / 2):
+            statistic, freedom = misfit(wrong)
+            assert statistic > chi2.isf(FALSE_ALARM, freedom)
