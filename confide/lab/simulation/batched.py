@@ -38,10 +38,16 @@ people (rows,) gave them."""
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed: the learner plans, a group follows the plan, the aggregate is closed, the learner learns."""
-    from . import shuffle_loop
+    from . import group_loop, shuffle_loop
 
-    if shuffle_loop.supports(setting):
-        return shuffle_loop.run(setting, root)
+    for compiled_loop in (shuffle_loop, group_loop):
+        if compiled_loop.supports(setting):
+            return compiled_loop.run(setting, root)
+    return run_by_aggregates(setting, root)
+
+
+def run_by_aggregates(setting: Setting, root: np.random.SeedSequence) -> Outcome:
+    """The same for whatever has no compiled loop: sums go through the aggregate that real reports go through."""
     rng, learner, design = streams(root), setting.learner, setting.design
     draw_sums = group_drawing(setting, rng.world, rng.noise)
     aggregate = open_aggregate(design, rng.replayable, simulated=True)
