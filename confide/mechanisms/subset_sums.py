@@ -26,11 +26,15 @@ def add_subsets(people: Integers, size: int, hit: float, rng: np.random.Generato
         by_names_left[:] = 0
         by_names_left[size] = people[own] - honest
         by_names_left[size - 1] += honest
-        to_come = categories - 1
+        to_come, least, most = categories - 1, max(1, size - 1), size
         for other in range(categories):
             if other == own:
                 continue
-            for names in range(1, size + 1):
+            while most > 0 and by_names_left[most] == 0:
+                most -= 1
+            if most == 0:
+                break
+            for names in range(least, most + 1):
                 if by_names_left[names] > 0:
                     named = (
                         by_names_left[names]
@@ -40,4 +44,6 @@ def add_subsets(people: Integers, size: int, hit: float, rng: np.random.Generato
                     out[other] += named
                     by_names_left[names] -= named
                     by_names_left[names - 1] += named
+            if least > 1 and by_names_left[least - 1] > 0:
+                least -= 1
             to_come -= 1

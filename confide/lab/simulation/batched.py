@@ -38,11 +38,14 @@ people (rows,) gave them."""
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed: the learner plans, a group follows the plan, the aggregate is closed, the learner learns."""
-    from . import group_loop, shuffle_loop
+    from . import category_loop, group_loop, shuffle_loop
 
-    for compiled_loop in (shuffle_loop, group_loop):
-        if compiled_loop.supports(setting):
-            return compiled_loop.run(setting, root)
+    if shuffle_loop.supports(setting):
+        return shuffle_loop.run(setting, root)
+    if group_loop.supports(setting):
+        return group_loop.run(setting, root)
+    if category_loop.supports(setting):
+        return category_loop.run(setting, root)
     return run_by_aggregates(setting, root)
 
 

@@ -1,8 +1,8 @@
 """The engine for counts of whole episodes and compiled learners: one compiled loop over groups of people, each drawn at once.
 
 It has the law of the batched engine, whose aggregates it stands for: a curator's exact sums or tree, and a server that adds up
-reports with Laplace noise of people's own. A tree's nodes are normal and not rounded to its grid; sums of Laplace noise are on their
-grid, and cut off where devices cut off.
+reports with Laplace noise of people's own. A tree's nodes are normal and not rounded to its grid; sums of Laplace noise are on
+their grid, and cut off where devices cut off.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def noise_of(design: Design) -> tuple[Callable[..., None], GroupNoise] | None:
 
 
 def supports(setting: Setting) -> bool:
-    """Whether a compiled loop exists: counts of whole episodes, noise that it knows, a known model, a learner with a compiled plan."""
+    """Whether a compiled loop exists: counts of whole episodes, noise that it knows, a known model, a compiled plan."""
     design = setting.design
     whole = design.question.kind == KIND and TRANSITIONS in design.counts.parts and design.counts.spec.horizon > 1
     known = whole and setting.tabular is not None and setting.environment.model is not None
@@ -199,7 +199,7 @@ def groups_of(setting: Setting) -> Groups:
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed, group by group."""
-    design, model, learner, noise = setting.design, setting.model, setting.tabular, noise_of(setting.design)
+    model, learner, noise = setting.model, setting.tabular, noise_of(setting.design)
     if learner is None or noise is None:
         raise InvalidInput(
             "group-loop-learner",
@@ -220,6 +220,11 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         estimated,
         policy_values,
     )
+    return outcome_of(setting, policy_values, learning.policy)
+
+
+def outcome_of(setting: Setting, policy_values: Array, policy: Array) -> Outcome:
+    """The outcome of a loop that wrote the values of the policies before each group and after the last."""
     ends, values = setting.schedule.ends, policy_values.mean(axis=1)
     gaps = (setting.optimal_value - values[: len(ends)]) * np.diff(ends, prepend=0)
-    return Outcome(curve(ends, gaps, setting.checkpoints), float(values[-1]), learning.policy)
+    return Outcome(curve(ends, gaps, setting.checkpoints), float(values[-1]), policy)

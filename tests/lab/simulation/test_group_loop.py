@@ -32,7 +32,11 @@ CASES: dict[str, Any] = {
 
 
 def setting_of(name: str, **choices: Any) -> Setting:
-    given: dict[str, Any] = {"mechanism": "auto" if name == "none" else name, "schedule": f"batches:{GROUPS}", "horizon": 3}
+    given: dict[str, Any] = {
+        "mechanism": "auto" if name == "none" else name,
+        "schedule": f"batches:{GROUPS}",
+        "horizon": 3,
+    }
     if name == "tree-gaussian":
         given["budget"] = 0
     episodes = choices.pop("episodes", GROUPS * PEOPLE)
@@ -107,7 +111,9 @@ def test_regret_has_the_law_of_the_aggregates(name: str) -> None:
     setting = prepare(learner, "riverswim/3", promise, 300, horizon=4, **{"schedule": "growth:1.5", **choices})
     assert group_loop.supports(setting)
     compiled, plain = (
-        np.array([[one.regret[-1], one.final_value] for one in map(lambda root: play(setting, root), spawn(seed, many))])
+        np.array(
+            [[one.regret[-1], one.final_value] for one in map(lambda root: play(setting, root), spawn(seed, many))]
+        )
         for seed, many, play in ((1, 600, group_loop.run), (2, 200, batched.run_by_aggregates))
     )
     for left, right in zip(compiled.T, plain.T, strict=True):
@@ -128,7 +134,9 @@ def test_radii_and_noise_are_those_of_the_releases() -> None:
 
 
 def test_a_last_group_that_is_cut_short_is_played_and_not_told_of() -> None:
-    setting = prepare("ucbvi", "riverswim/3", Joint(1.0, 1e-6), 1000, horizon=4, expected=3000, mechanism="tree-gaussian", budget=0)
+    setting = prepare(
+        "ucbvi", "riverswim/3", Joint(1.0, 1e-6), 1000, horizon=4, expected=3000, mechanism="tree-gaussian", budget=0
+    )
     assert group_loop.supports(setting)
     assert not setting.due(len(setting.schedule.ends) - 1)
     assert len(group_loop.groups_of(setting).people) == len(setting.schedule.ends) - 1
