@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput
 from ...validation import Json
 from .part import PAPER, PartResult
+from .terms import HOLDS as HELD
+from .terms import Terms, above, departure, fitted, power_misfit
 from .view import slope
 
 HOLDS, FAILS = "holds", "does not hold"
@@ -106,6 +108,44 @@ class Facts:
                 f"The page {self.address} claims what its data does not show: {text!r}. Change the claim.",
             )
         return f"(This scale is too small to show what the full one does, with numbers of its own: {text})"
+
+
+def in_own_form(
+    facts: Facts,
+    said: str,
+    forms: Mapping[str, Terms],
+    random: Mapping[str, NDArray[np.float64] | float] | None = None,
+    least: float = 0.0,
+) -> list[Claim]:
+    """Which sweeps have the form of a bound, two terms with one constant each, and of the others what differs, kind by kind.
+
+    random: what acting at random loses at the places of a sweep, where that is known. Means up to `least` are rounding.
+    """
+    shown = {label: above(facts.of(label), least) for label in forms}
+    shown = {label: result for label, result in shown.items() if len(result.x) > 1}
+    fits = {label: fitted(result, forms[label]) for label, result in shown.items()}
+    good = [
+        f"{label} ({fit.misfit:.1%}; one power {power_misfit(shown[label]):.0%})"
+        for label, fit in fits.items()
+        if fit.holds
+    ]
+    bad = [f"{label} ({fit.misfit:.0%})" for label, fit in fits.items() if not fit.holds]
+    claims = [
+        facts.of_paper(
+            f"{said}, to within {HELD:.0%}",
+            not bad,
+            f"the form holds for {'; '.join(good) or 'none'}; it does not for {'; '.join(bad) or 'none'}",
+        )
+    ]
+    causes: dict[str, list[str]] = {}
+    for label, result in shown.items():
+        if (found := departure(result, forms[label], (random or {}).get(label))) is not None:
+            causes.setdefault(found.kind, []).append(f"{label}: {found.measured}")
+    claims += [
+        Claim(f"What differs in {len(some)} of those that have not the form: {kind}", ". ".join(some), HOLDS)
+        for kind, some in causes.items()
+    ]
+    return claims
 
 
 def number(value: float) -> str:

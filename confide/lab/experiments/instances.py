@@ -44,6 +44,11 @@ def worlds(world: str, horizon: int, many: int, first: int = FIRST) -> tuple[str
     return tuple(addresses)
 
 
+def mean_random_loss(many: int, world: str = "random/2x2", horizon: int = 2) -> float:
+    """What acting at random loses a person, in the mean over the first `many` worlds of a law."""
+    return float(np.mean([random_loss(address, horizon) for address in worlds(world, horizon, many)]))
+
+
 def stuck_runs(result: PartResult, random: NDArray[np.float64] | float) -> NDArray[np.bool_]:
     """(seeds,) whether the last people lose more than STUCK of what acting at random loses, which is `random`."""
     last = (result.rows[:, -1] - result.rows[:, -2]) / (result.x[-1] - result.x[-2])

@@ -20,14 +20,13 @@ from ...protocol.papers import PROOF
 from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
-from .facts import Claim, Facts, number
-from .instances import InstancePanels, InstanceRegret, Instances
+from .facts import Claim, Facts, in_own_form, number
+from .instances import InstancePanels, InstanceRegret, Instances, mean_random_loss
 from .ldp_obi_bounds import BOUNDS
 from .ldp_obi_noise import HISTOGRAMS
 from .part import NOTHING
 from .reference import REFERENCE, reference_of
-from .terms import HOLDS as CLOSE
-from .terms import OVER_EPSILON, ROOT_OF_PEOPLE, Terms, fitted
+from .terms import OVER_EPSILON, ROOT_OF_PEOPLE, Terms
 from .view import Slopes
 
 WORLD, PEOPLE, SEEDS = "random/2x2", 1e8, 20
@@ -302,8 +301,7 @@ def _slopes() -> Experiment:
             for thing in ("people", "epsilon")
         }
         many, less = over["people"], over["epsilon"]
-        fits = {label: fitted(facts.of(label), terms) for label, terms in forms}
-        good = [label for label, fit in fits.items() if fit.holds]
+        lost = mean_random_loss(len(facts.of(forms[0][0]).rows))
         empty = [name for name in MECHANISMS if NOTHING in facts.of(f"LDP-OBI, {name}, over epsilon").guarantee]
         sizes = "; ".join(
             f"{name}: "
@@ -314,12 +312,12 @@ def _slopes() -> Experiment:
             for name, powers in SIZED.items()
         )
         return [
-            facts.of_paper(
+            *in_own_form(
+                facts,
                 "Regret is of order sqrt(K)/epsilon, in the form of two terms with one constant each: a + b sqrt(K) over people, "
                 "a + b/epsilon over epsilon",
-                len(good) == len(fits),
-                f"to within {CLOSE:.0%} for {len(good)} of {len(fits)} sweeps; the misfits are "
-                f"{min(fit.misfit for fit in fits.values()):.0%} to {max(fit.misfit for fit in fits.values()):.0%}",
+                dict(forms),
+                {label: lost * (facts.of(label).x if terms is ROOT_OF_PEOPLE else PEOPLE) for label, terms in forms},
             ),
             facts.judged(
                 "With printed bonuses these numbers of people are the beginning of learning: powers lie between those of a learner "

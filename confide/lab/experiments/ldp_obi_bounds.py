@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,10 +26,10 @@ from ..simulation.streams import spawn, streams
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
-from .instances import FIRST, Instances, worlds
+from .instances import FIRST, Instances, mean_random_loss, worlds
 from .part import ExperimentPart, PartResult, in_words
 from .reference import REFERENCE, reference_of
-from .terms import TermsFit, fitted_values
+from .terms import Departure, Terms, TermsFit, departure, fitted_values, told
 from .view import Over, surely_less
 
 if TYPE_CHECKING:
@@ -304,13 +304,31 @@ def _in_own_form(facts: Facts) -> TermsFit | None:
     return fitted_values(both, np.concatenate(roots), np.concatenate(noises)) if both.shape[1] > 2 else None
 
 
+ROOTS = Terms(
+    ("sqrt(K)", "sqrt(K log K)"), np.sqrt, lambda people: np.sqrt(people * np.log(32 * math.pi**2 * people**2 / 0.1))
+)
+"""The terms of Theorem 5 over K, at 2 states and 2 actions, delta 0.1."""
+
+
+def _departures(facts: Facts) -> list[tuple[float, Departure]]:
+    """What differs at each epsilon, where it does and the bound is below H a person."""
+    found = []
+    for epsilon in LEVELS:
+        bound, regret = facts.of(_bound_label(epsilon)), facts.of(_regret_label(epsilon))
+        shown = bound.mean < 2 * bound.x
+        part = replace(regret, x=regret.x[shown], rows=regret.rows[:, shown])
+        if shown.sum() > 1 and (one := departure(part, ROOTS, part.x * mean_random_loss(len(part.rows)))) is not None:
+            found.append((epsilon, one))
+    return found
+
+
 def _seen_of_theorem(facts: Facts) -> list[Claim]:
     """The claims of Theorem 5."""
     pairs = [(facts.of(_bound_label(epsilon)), facts.of(_regret_label(epsilon))) for epsilon in LEVELS]
     ratios = [float(bound.mean[-1] / regret.mean[-1]) for bound, regret in pairs]
     first = [
-        f"{bound.x[told][0]:.0e} people on at epsilon {epsilon:g}"
-        if (told := bound.mean < 2 * bound.x).any()
+        f"{bound.x[below][0]:.0e} people on at epsilon {epsilon:g}"
+        if (below := bound.mean < 2 * bound.x).any()
         else f"none of these numbers of people at epsilon {epsilon:g}"
         for epsilon, (bound, _) in zip(LEVELS, pairs, strict=True)
     ]
@@ -336,7 +354,8 @@ def _seen_of_theorem(facts: Facts) -> list[Claim]:
             "too few numbers of people"
             if fit is None
             else f"the best such fit, a = {fit.first.text('.2g')} and b = {fit.second.text('.2g')}, is off by "
-            f"up to {fit.misfit:.0%}; over the last two factors of ten regret grows with the powers {powers} of K",
+            f"up to {fit.misfit:.0%}; over the last two factors of ten regret grows with the powers {powers} of K"
+            + "".join(f"; at epsilon {epsilon:g}{told(found)}" for epsilon, found in _departures(facts)),
         ),
     ]
 

@@ -39,7 +39,7 @@ from .curve import Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, Seen, number
 from .part import PAPER, ExperimentPart, PartResult
-from .terms import ONE, Terms, above, fitted, power_misfit
+from .terms import ONE, Terms, above, departure, fitted, power_misfit, told
 from .view import Slopes, Values, slope
 
 
@@ -149,7 +149,8 @@ def seen_theorem(facts: Facts) -> list[Claim]:
     ]
     vacuous = [place for place, value in zip(limit.x, limit.mean, strict=True) if value > HORIZON]
     shown = (gap.mean > 0) & (limit.mean < HORIZON)
-    fit = fitted(replace(gap, x=gap.x[shown], rows=gap.rows[:, shown]), OWN_FORM) if shown.sum() > 1 else None
+    measured = replace(gap, x=gap.x[shown], rows=gap.rows[:, shown])
+    fit = fitted(measured, OWN_FORM) if shown.sum() > 1 else None
     return [
         facts.judged(
             "The bound of Theorem 3.3, with its hidden constants at 1, holds for DP-APVI as printed",
@@ -166,7 +167,7 @@ def seen_theorem(facts: Facts) -> list[Claim]:
             fit is not None and fit.holds,
             "too few numbers of people"
             if fit is None
-            else f"no constants fit better than to {fit.misfit:.0%}: a policy is one of few, so that a gap falls in steps",
+            else f"no constants fit better than to {fit.misfit:.0%}{told(departure(measured, OWN_FORM))}",
         ),
         facts.judged(
             "A public table of possible transitions, which the paper does not have, makes gaps smaller",
@@ -623,7 +624,7 @@ def seen_linear_theorem(facts: Facts) -> list[Claim]:
                     f"{label}: over {thing} the gap has the form of the theorem, {form}",
                     fit.holds,
                     f"the best fit, {fit.text(terms) or 'all constants 0'}, is off by up to {fit.misfit:.0%}; one power "
-                    f"({slope(shown).value:.2f}) by {power_misfit(shown):.0%}",
+                    f"({slope(shown).value:.2f}) by {power_misfit(shown):.0%}{told(departure(shown, terms))}",
                 )
             )
     private, free = "DP-VAPVI as printed, over people", "VAPVI as printed, over people"

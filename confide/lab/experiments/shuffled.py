@@ -33,11 +33,10 @@ from ..audit.shuffle_attacks import shuffled_history
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, number
-from .instances import Instances, worlds
+from .instances import Instances, mean_random_loss
 from .part import PAPER, ExperimentPart, PartResult
-from .terms import ONE, ROOT_OF_PEOPLE, Terms, fitted
+from .terms import ONE, ROOT_OF_PEOPLE, Terms, departure, fitted, told
 from .view import Regret, Slopes
-from .world_view import random_loss
 
 PROMISE = Shuffle(1.0, 1e-6)
 WORLD, HORIZON, EPISODES, SEEDS = "riverswim/6", 20, 1e7, 10
@@ -287,19 +286,19 @@ def _burn_in() -> Experiment:
 
 def seen_burn_in(facts: Facts) -> list[Claim]:
     """The claims of the regret bound of Theorem 6, and of what the burn-in costs."""
-    random = float(
-        np.mean([random_loss(address, 2) for address in worlds("random/2x2", 2, len(facts.results[0].rows))])
-    )
+    random = mean_random_loss(len(facts.results[0].rows))
     claims = []
     for name in BURN_SIDES:
         for thing, terms in BURN_FORMS.items():
-            fit = fitted(facts.of(f"{name}, over {thing}"), terms)
+            result = facts.of(f"{name}, over {thing}")
+            fit, lost = fitted(result, terms), random * (result.x if thing == "people" else BURNED)
             form = {"burn-in": "a + b tau", "people": "a + b sqrt(K)"}[thing]
             claims.append(
                 facts.of_paper(
                     f"{name}: over {thing} regret has the form of the theorem, {form}",
                     fit.holds,
                     f"{fit.text(terms)}, off by up to {fit.misfit:.0%}"
+                    + told(departure(result, terms, lost if facts.scale == PAPER else None))
                     + (
                         f"; a person of the burn-in costs {number(fit.second.value)}, where acting at random loses {number(random)}"
                         if thing == "burn-in"
