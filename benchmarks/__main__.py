@@ -1,4 +1,4 @@
-"""`python -m benchmarks [service] [--json]`."""
+"""`python -m benchmarks [service | fit [ROWS]] [--json]`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,9 +177,14 @@ def main() -> int:
         from benchmarks.service import admission, collectors, service
 
         parts = (service, admission, collectors)
+    if sys.argv[1:2] == ["fit"]:
+        from benchmarks.fitting import ROWS, fitting
+
+        many = int(float(sys.argv[2])) if sys.argv[2:3] not in ([], ["--json"]) else ROWS
+        parts = (partial(fitting, many),)
     for part in parts:
         rows += part()
-        print(f"benchmarks: {part.__name__} done", file=sys.stderr)
+        print(f"benchmarks: {getattr(part, '__name__', 'fits')} done", file=sys.stderr)
     if "--json" in sys.argv[1:]:
         print(json.dumps({"rows": rows}))
     else:

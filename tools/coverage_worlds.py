@@ -325,6 +325,7 @@ FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
     lambda number: indication("indication, strong, logged", 0.9, logged=True),
     lambda number: drop_out("drop-out, random", informative=False),
     lambda number: drop_out("drop-out, informative", informative=True),
+    lambda number: repeated_dose("histories, avoided, logged", avoided=True, logged=True),
 )
 
 

@@ -522,11 +522,12 @@ def chosen_adoption(
     noise: the deviation in a sum of scores, in clips."""
     able = []
     for alpha in ALPHAS:
-        adoption = adoption_of(plan, chances, alpha)
-        found, weights = scores(adoption, walked)
+        weights = scores(unvalued(plan, chances, alpha), walked)[1]
         square = float((weights**2).mean())
         if square > MOST_SQUARE or people < LEAST_PEOPLE * square or abs(float(weights.mean()) - 1) > OFF:
             continue
+        adoption = adoption_of(plan, chances, alpha)
+        found = scores(adoption, walked)[0]
         doubts = Doubts(0.0, 0.0, 0.0) if logged else estimation_doubts(chances, adoption, walked)
         if doubts.compound > MOST_COMPOUND:
             continue
@@ -548,15 +549,20 @@ def chosen_adoption(
 def adoption_of(plan: OfflinePlan, chances: PracticeChances, alpha: float) -> Adoption:
     """The adoption of a share of a policy's advice, with the value function of that in the model."""
     model = plan.model
-    mixed = alpha * plan.extended + (1 - alpha) * extended(model, None)
-    _, q = policy_values(model, mixed)
-    kept, taken = plan.extended[..., 0], plan.extended[..., 1:]
-    q = np.ascontiguousarray(q[..., 1:])
-    adoption = Adoption(alpha, kept, taken, chances.table, chances.by, q, float(model.knowledge.end_reward))
+    adoption = unvalued(plan, chances, alpha)
+    q = policy_values(model, alpha * plan.extended + (1 - alpha) * extended(model, None))[1][..., 1:]
+    adoption = adoption._replace(q=np.ascontiguousarray(q))
     if not loses(model):
         return adoption
     usual = policy_values(model, extended(model, None))[1][..., 1:]
     return adoption._replace(lost=1 - model.followed, usual=np.ascontiguousarray(usual))
+
+
+def unvalued(plan: OfflinePlan, chances: PracticeChances, alpha: float) -> Adoption:
+    """The same without values, which weights do not depend on."""
+    kept, taken = plan.extended[..., 0], plan.extended[..., 1:]
+    nothing, after = np.zeros(taken.shape), float(plan.model.knowledge.end_reward)
+    return Adoption(alpha, kept, taken, chances.table, chances.by, nothing, after)
 
 
 def loses(model: LoggedModel) -> bool:
@@ -582,17 +588,19 @@ def estimation_doubts(chances: PracticeChances, adoption: Adoption, walked: Epis
     alpha^2 (taken/b)^2 e^2 more at every step.
     """
     relative = np.minimum(chances.relative, 1.0)
-    lengths = np.diff(walked.starts)
+    people = max(walked.people, 1)
     (step, row), s, a = _told(chances, walked), walked.states, walked.actions
+    follows = np.flatnonzero(adoption.taken[step, s, a] > 0)
+    step, row, s, a = step[follows], row[follows], s[follows], a[follows]
     ratio = adoption.alpha * adoption.taken[step, s, a] / chances.table[row, s, a]
     usual = (chances.table[row, s] * adoption.q[step, s]).sum(axis=-1)
     moved = np.zeros((2, *relative.shape))
     np.add.at(moved[0], (row, s, a), ratio * (adoption.q[step, s, a] - usual))
     np.add.at(moved[1], (row, s, a), ratio)
-    moved /= max(len(lengths), 1)
+    moved /= people
     first, weight = np.sqrt((moved**2 * relative).sum(axis=(1, 2, 3)))
     second = abs(float((moved[0] * relative).sum()))
-    compound = float((ratio**2 * relative[row, s, a]).sum()) / max(len(lengths), 1)
+    compound = float((ratio**2 * relative[row, s, a]).sum()) / people
     return Doubts(math.hypot(float(first), second), float(weight), compound)
 
 
@@ -627,6 +635,7 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
     rows: list[tuple[NDArray[np.int64], ...]] = []
     paid: list[Array] = []
     lost = np.zeros(people if loses(model) else 0, dtype=np.int64)
+    sums_of_rows = [np.append(0.0, np.cumsum(model.rows.chances[layer])) for layer in range(layers)]
     for h in range(spec.horizon):
         layer = h if layers > 1 else 0
         alive &= here != ends
@@ -646,7 +655,7 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
                 lost[who] = rng.random(len(who)) > model.followed[s, a]
                 alive &= lost == 0
             pair = s * spec.actions + a
-            sums = np.append(0.0, np.cumsum(model.rows.chances[layer]))
+            sums = sums_of_rows[layer]
             first, last = sums[ways.starts[pair]], sums[ways.starts[pair + 1]]
             cell = np.searchsorted(sums, first + rng.random(len(who)) * (last - first), side="right") - 1
             here[who] = ways.following[np.clip(cell, ways.starts[pair], ways.starts[pair + 1] - 1)]

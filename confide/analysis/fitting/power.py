@@ -121,7 +121,7 @@ class Rehearsal:
         valued = policy_values(model, extended(model, None))[0].mean(axis=0)
         world = dispersed(model, size, followed, self.practice.episodes, rng, valued)
         values = policy_values(world, extended(world, None))[0]
-        usual = float(world.initial @ values[0])
+        usual = world.at_start(values[0])
         choosing = replica(release, world, rng, noise_ratio, math.sqrt(1 + TAU**2))
         radius = Radius(*(noise_ratio * math.sqrt(1 + 1 / TAU**2) * size for size in release.radius))
         judging = replace(choosing, radius=radius, visited=None)

@@ -70,7 +70,7 @@ class OfflinePlan(NamedTuple):
     @property
     def lower(self) -> float:
         """The pessimistic value of the policy."""
-        return float(self.model.initial @ self.values[0])
+        return self.model.at_start(self.values[0])
 
 
 def plan_of(learned: object) -> OfflinePlan | None:

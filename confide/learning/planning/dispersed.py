@@ -158,4 +158,4 @@ def best_value(model: LoggedModel) -> float:
         q = model.rewards[layer] + model.rows.after(layer, values)
         q[:, 1:][~model.knowledge.allowed] = -np.inf
         values = q.max(axis=-1)
-    return float(model.initial @ values)
+    return model.at_start(values)

@@ -69,6 +69,10 @@ class LoggedModel:
     counted: Array
     followed: Array
 
+    def at_start(self, values: Array) -> float:
+        """The mean of values (S,) over the states where people begin: a plain sum, since BLAS would start threads for long ones."""
+        return float(np.einsum("s,s->", self.initial, values))
+
     def with_practice(self, policy: Array) -> Array:
         """A policy (H, S, A) as one over A+1 actions that never takes the first."""
         return np.concatenate([np.zeros((*policy.shape[:2], 1)), policy], axis=-1)

@@ -96,7 +96,7 @@ class Evidence:
 
 def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     """The value in the model, without an interval; None is current practice."""
-    return float(model.initial @ policy_values(model, extended(model, policy))[0][0])
+    return model.at_start(policy_values(model, extended(model, policy))[0][0])
 
 
 def replica(
@@ -186,9 +186,9 @@ def fully_followed(evidence: Evidence) -> Evidence:
     model, practice = evidence.model, evidence.practice
     lean = _Lean.of(model, extended(model, None), SPREADS * practice.spread)
     sums = _summed(evidence, replace(lean, visits=np.zeros_like(lean.visits), usual=lean.people))
-    first = float(model.initial @ lean.values[0])
+    first = model.at_start(lean.values[0])
     low, high = model.knowledge.worths
-    starts = float(model.initial @ (lean.values[0] - first) ** 2) / max(practice.people, 1.0)
+    starts = model.at_start((lean.values[0] - first) ** 2) / max(practice.people, 1.0)
     mean = min(max(first - sums.value, low), high)
     return replace(evidence, practice=replace(practice, mean=mean, luck=sums.luck + starts, noise=sums.noise))
 
@@ -203,7 +203,7 @@ def _misfit(evidence: Evidence, lean: _Lean) -> float:
     if len(model.rows) > 1 or model.knowledge.spec.horizon == 1 or evidence.judging.lost is not None:
         return 0.0
     people = _summed(evidence, replace(lean, visits=np.zeros_like(lean.visits), usual=lean.people))
-    wrong = practice.mean - float(model.initial @ lean.values[0]) + people.value
+    wrong = practice.mean - model.at_start(lean.values[0]) + people.value
     deviation = math.sqrt(people.luck + people.noise + practice.luck + practice.noise)
     return wrong if abs(wrong) > MISFIT * deviation else 0.0
 

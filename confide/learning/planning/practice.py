@@ -93,8 +93,8 @@ def practice_followed(model: LoggedModel) -> Practice:
             axis=1
         )
         values = now
-    mean = float(model.initial @ values)
-    variance = max(float(model.initial @ (spread + (values - mean) ** 2)), 1e-12)
+    mean = model.at_start(values)
+    variance = max(model.at_start(spread + (values - mean) ** 2), 1e-12)
     people = max(model.users, 1)
     return Practice(mean, variance / people, 0.0, math.sqrt(variance), float(people))
 
