@@ -58,6 +58,7 @@ REASONS: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
+            "analysis/reporting/svg",
             "analysis/results/card",
             "data/trajectories/texts",
             "service/collector/metrics",

@@ -153,5 +153,5 @@ def log(people: int, seed: int = 0) -> dict[str, NDArray[np.generic]]:
 
 def _charted(z: Array) -> Array:
     """(n, 6) in clinical units, within what a chart has room for."""
-    low, high = (np.array([getattr(each, end) for each in INPUTS]) for end in ("low", "high"))
+    low, high = np.array([(each.low, each.high) for each in INPUTS]).T
     return np.asarray(np.clip(MIDDLE + SCALE * z, low, high))
