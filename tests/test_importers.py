@@ -71,6 +71,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(("lab/audit/alone", "lab/audit/browsers", "lab/audit/judges"), ATTACK),
     **dict.fromkeys(
         (
+            "lab/simulation/category_loop",
             "lab/simulation/featured",
             "lab/simulation/mixtures",
             "lab/simulation/play",

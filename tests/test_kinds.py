@@ -39,6 +39,8 @@ ELSEWHERE = {
     "lab/simulation/offline.py": "a paper knows no table of possible transitions",
     "lab/simulation/mixtures.py": "when a table is told in counts",
     "lab/simulation/shuffle_loop.py": "the loop of shufflers",
+    "lab/simulation/group_loop.py": "whose noise the loop draws: each user's, a curator's or none",
+    "lab/simulation/category_loop.py": "the loop of categories, which devices alone report",
     "lab/simulation/simulate.py": "a data set is not simulated online; a paper's options",
     "lab/simulation/stepwise.py": "which node a tree has; whose aggregate the loop stands for",
     "lab/testing/design.py": "what a paper prints keeps no promise",
