@@ -335,7 +335,7 @@ def honest_reports(seed: int = 1, noise: str = "asked") -> TriedAttack:
 def _service(place: Path, promise: Guarantee | None = None, **choices: Any) -> tuple[Folder, PrivateKey]:
     options = {"people": 40, "schedule": Schedule.batches(40, 2), **choices}
     folder = make_admitting(place / "tea", spec=Spec(3, 2, 4), promise=promise or Local(4.0), **options)
-    return folder, IssuerFolder(folder.issuer_path).key()
+    return folder, IssuerFolder(folder.issuer_path).private_keys()[0]
 
 
 def scripted() -> TriedAttack:

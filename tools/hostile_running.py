@@ -69,7 +69,7 @@ def service_with_tokens(place: Path, people: int = 1000) -> tuple[Folder, Privat
     """A local service of one round, and the key of its issuer."""
     schedule = Schedule.batches(people, 1)
     folder = make_admitting(place / "tea", spec=Spec(3, 2, 4), promise=Local(4.0), people=people, schedule=schedule)
-    return folder, IssuerFolder(folder.issuer_path).key()
+    return folder, IssuerFolder(folder.issuer_path).private_keys()[0]
 
 
 def letter(folder: Folder, token: bytes) -> bytes:

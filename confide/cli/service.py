@@ -99,6 +99,7 @@ EXAMPLES = """
 Examples:
   confide service new tea --states 6 --actions 2 --horizon 20 --trust local --epsilon 2 --people 100000
   confide service new tea --states 6 --actions 2 --horizon 20 --epsilon 2 --people 100000 --check --environment riverswim/6
+  confide service new tea --states 6 --actions 2 --horizon 20 --trust joint --epsilon 1 --delta 1e-6 --people 100000 --returns 4
   confide service check tea
   confide service check http://127.0.0.1:8000
   confide service new tea2 --succeeds tea --states 6 --actions 2 --horizon 20 --epsilon 1 --people 100000
@@ -142,7 +143,15 @@ def command() -> None:
 @click.option("--states", type=options.Count(), help="How many states.")
 @click.option("--actions", type=options.Count(), help="How many actions.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode, at most.")
-@click.option("--people", type=options.Count(), help="Total number of users.")
+@click.option("--people", type=options.Count(), help="Total number of users; with --returns, of their visits.")
+@click.option("--returns", type=options.Count(), default=1, show_default=True, help="How often a user may take part.")
+@click.option(
+    "--apart",
+    type=options.Count(),
+    default=1,
+    show_default=True,
+    help="joint, with --returns: how many batches apart a user's visits are, at least.",
+)
 @click.option(
     "--trust",
     default="local",
@@ -234,6 +243,8 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         window=arguments["window"],
         labels=_labels(arguments),
         endless=arguments["endless"],
+        returns=arguments["returns"],
+        apart=arguments["apart"],
         batch=arguments["batch"],
         honest=arguments["honest"],
         devices=arguments["devices"] or BROWSERS,

@@ -28,6 +28,13 @@ from .output import emit, table
 @click.option("--slow", type=click.FloatRange(0, 1), default=0.0, help="Share who send a while later.")
 @click.option("--repeat", type=click.FloatRange(0, 1), default=0.0, help="Share who send the same submission twice.")
 @click.option("--hostile", type=click.FloatRange(0, 1), default=0.0, help="Share who send garbage besides.")
+@click.option(
+    "--again",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="Share of visits by users who were here before, where the contract lets them.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def command(
     url: str,
@@ -43,13 +50,14 @@ def command(
     slow: float,
     repeat: float,
     hostile: float,
+    again: float,
     as_json: bool,
 ) -> None:
     """Simulated users, each with a device of their own, against a running service: for staging and load."""
     from ..lab.staging.admission import Applicant
     from ..lab.staging.visits import Manners, visit
 
-    manners = Manners(drop=drop, slow=slow, repeat=repeat, hostile=hostile)
+    manners = Manners(drop=drop, slow=slow, repeat=repeat, hostile=hostile, again=again)
     options_of_visit: dict[str, Any] = {"seed": seed, "pin": pin, "rate": rate, "workers": workers, "manners": manners}
     credential = None if login is None else Applicant(login)
     visits = visit(url, environment, people, **options_of_visit, credential=credential, issuer=issuer)

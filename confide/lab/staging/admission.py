@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...service.contract import keys
 from ...service.contract.blind_rsa import PublicKey
 from ...service.contract.folder import Folder
 from ...service.contract.tokens import TokenIssuer
-from ...service.issuer.folder import IssuerFolder, IssuerKeys
+from ...service.issuer.folder import IssuerFolder, IssuerKeys, pems
 from ...service.issuer.logins import assertion
 
 
@@ -40,33 +41,60 @@ def make_admitting(
     named = issuer_name or (known.name if known is not None else fallback)
     where = issuer_address or (None if known is None else known.address)
     if issuer_key is not None:
-        return made(path, **earlier, issuer=TokenIssuer(named, read_public_key(Path(issuer_key)), where), **choices)
+        known_keys = read_public_keys(Path(issuer_key))
+        return made(path, **earlier, issuer=partial(_entry, named, where, known_keys), **choices)
     own, old = IssuerFolder(folder.issuer_path), None if before is None else IssuerFolder(before.issuer_path)
     own.check_new()
     if known is not None and (old is None or not old.key_file.exists()):
         raise InvalidInput(
             "issuer-elsewhere", "The issuer of the service before is elsewhere. Name its public key: --issuer-key FILE."
         )
-    secrets = IssuerKeys.new() if known is None or old is None else old.keys()
-    service = made(path, **earlier, issuer=TokenIssuer(named, secrets.public, where), **choices)
-    own.write(secrets, service.contract())
+    secrets = None if known is None or old is None else old.keys()
+    drawn: list[IssuerKeys] = [] if secrets is None else [secrets]
+
+    def entry(many: int) -> TokenIssuer:
+        if not drawn:
+            drawn.append(IssuerKeys.new(many))
+        return _entry(named, where, drawn[0].publics, many)
+
+    service = made(path, **earlier, issuer=entry, **choices)
+    own.write(drawn[0], service.contract())
     return service
 
 
-def read_public_key(path: Path) -> PublicKey:
-    """An issuer's public key from a file in DER or PEM."""
+def _entry(name: str, address: str | None, known: Sequence[PublicKey], many: int) -> TokenIssuer:
+    """The entry of an issuer that has these keys, of which `many` are needed: fewer make wider slots."""
+    first, *later = known[:many]
+    return TokenIssuer(name, first, address, tuple(later))
+
+
+def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
+    """An issuer's public keys from a file: one in DER, or one or several in PEM."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if not data.lstrip().startswith(b"-----BEGIN"):
+        return (_public_key(path, data),)
+    return tuple(_public_key(path, one) for one in pems(data))
+
+
+def unreadable(path: Path, error: Exception) -> FormatError:
+    """The refusal of a file that holds no public key."""
+    sentence = f"{path} cannot be read as an issuer's public key: {error}."
+    return FormatError("issuer-public-key-unreadable", sentence)
+
+
+def _public_key(path: Path, data: bytes) -> PublicKey:
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
-        data = path.read_bytes()
         if data.lstrip().startswith(b"-----BEGIN"):
             numbers: Any = load_pem_public_key(data).public_numbers()  # type: ignore[union-attr]
             return PublicKey.of_numbers(numbers.n, numbers.e).check()
         return PublicKey(data).check()
     except (OSError, ValueError, AttributeError) as error:
-        raise FormatError(
-            "issuer-public-key-unreadable", f"{path} cannot be read as an issuer's public key: {error}."
-        ) from error
+        raise unreadable(path, error) from error
 
 
 class Applicant:
@@ -79,4 +107,9 @@ class Applicant:
 
     def __call__(self) -> str:
         """The credential of a person who was never here before."""
-        return assertion(self._private, f"visitor-{os.urandom(8).hex()}")
+        return self.person()()
+
+    def person(self) -> Callable[[], str]:
+        """What says the credential of one person, who was never here before and may come again."""
+        name = f"visitor-{os.urandom(8).hex()}"
+        return lambda: assertion(self._private, name)

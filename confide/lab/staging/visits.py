@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -36,7 +36,10 @@ from ...service.device.transport import Transport, Unreachable
 from ...validation import Json
 from .. import environments
 from ..environments.observed_world import ObservedWorld
+from .admission import Applicant
 
+LATER = 900.0
+"""Seconds by which the clock of a person who comes again is ahead."""
 PATIENCE = 60.0
 """Seconds that a simulated person tries for before it counts as lost."""
 
@@ -46,19 +49,21 @@ class Manners:
     """How simulated people misbehave, as shares of them.
 
     drop: the answer is lost and the submission sent again; slow: it is sent a while later; repeat: it is sent once more after it
-    was acknowledged; hostile: garbage is sent besides.
+    was acknowledged; hostile: garbage is sent besides; again: a user comes who was here before, where the contract lets people.
     """
 
     drop: float = 0.0
     slow: float = 0.0
     repeat: float = 0.0
     hostile: float = 0.0
+    again: float = 0.5
 
 
 class Visit:
     """The outcomes of a visit: submissions `sent`, of which some were `counted`, `refused` for good, or `unsent` when patience
     ended; people
-    who came after the last round (`spent`); and what else was answered as it should (`repeated`, `garbage`) or not (`doubled`).
+    who came after the last round, or again too soon (`spent`); how many submissions were of users who came again (`returned`); and
+    what else was answered as it should (`repeated`, `garbage`) or not (`doubled`).
     """
 
     def __init__(self) -> None:
@@ -78,7 +83,7 @@ class Visit:
 
     def as_json(self) -> dict[str, Json]:
         """The outcomes as plain values."""
-        names = ("sent", "counted", "repeated", "refused", "unsent", "spent", "garbage", "doubled")
+        names = ("sent", "counted", "returned", "repeated", "refused", "unsent", "spent", "garbage", "doubled")
         return {**{name: self._outcomes[name] for name in names}, "seconds": round(self.seconds, 3)}
 
 
@@ -127,7 +132,9 @@ class Visitors:
                 "This service takes one token per user. Give the folder of its issuer, whose login.key signs for simulated users: "
                 "--login.",
             )
-        self._admission: dict[str, Any] = {"credential": credential, "issuer": issuer}
+        self._credential, self._issuer = credential, issuer
+        self._known: list[_KnownUser] = []
+        self._choosing = threading.Lock()
 
     def round(self) -> PublishedRound | None:
         """The current round, checked as every device checks it; the last one known without a response."""
@@ -152,11 +159,39 @@ class Visitors:
 
     def person(self, rng: np.random.Generator, manners: Manners, visits: Visit) -> None:
         """Play one person's visit, from the first state to an answer, and count its outcome."""
+        known = self._known_person(manners)
+        person = known or self._new_person()
+        self._visit(person, rng, manners, visits, again=known is not None)
+        if self.contract.slots is not None:
+            with self._choosing:
+                self._known.append(person)
+
+    def _known_person(self, manners: Manners) -> _KnownUser | None:
+        """One who was here before and comes again; None if a new one is to come."""
+        with self._choosing:
+            if not self._known or random.random() >= manners.again:
+                return None
+            return self._known.pop(random.randrange(len(self._known)))
+
+    def _new_person(self) -> _KnownUser:
+        """One who was never here."""
         store, clock = MemoryStore(), _Clock()
         with store.changing() as document:
             document["services"][self.transport.url] = {"head": self.round()}
+        credential = self._credential.person() if isinstance(self._credential, Applicant) else self._credential
         options: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
-        device = Device(self.transport, self.contract, store=store, **options, **self._admission)
+        device = Device(
+            self.transport, self.contract, store=store, credential=credential, issuer=self._issuer, **options
+        )
+        return _KnownUser(device, store, clock)
+
+    def _visit(
+        self, person: _KnownUser, rng: np.random.Generator, manners: Manners, visits: Visit, again: bool
+    ) -> None:
+        device, store, clock = person
+        if again:  # a while later: what became of the last batch may be asked for
+            clock.ahead += LATER
+            device.refresh()
         episode = device.begin()
         self._walk(episode, rng)
         if random.random() < manners.hostile:
@@ -165,8 +200,10 @@ class Visitors:
             visits.add("spent")
             return
         visits.add("sent")
+        if again:
+            visits.add("returned")
         episode.finish()
-        clock.ahead = self.contract.window  # their send time is not waited for here
+        clock.ahead += self.contract.window  # their send time is not waited for here
         if random.random() < manners.slow:
             time.sleep(0.1)
         letter = store.read()["services"][self.transport.url].get("letter")
@@ -210,6 +247,14 @@ class Visitors:
         self.transport.close()
         if self._between is not None:
             self._between.close()
+
+
+class _KnownUser(NamedTuple):
+    """A person's device, with its store and its clock."""
+
+    device: Device
+    store: MemoryStore
+    clock: _Clock
 
 
 class _Clock:

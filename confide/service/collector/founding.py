@@ -17,14 +17,14 @@ from ...learning.learners import Context
 from ...learning.learners.learner import family_of
 from ...mdp import MixtureFeatures, Spec
 from ...mdp.described import DescribedFeatures
-from ...privacy import Guarantee, Schedule
+from ...privacy import ONCE, Guarantee, Participation, Schedule
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.accepted import BROWSERS
 from ...protocol.design import AUTO, Design, make
 from ...protocol.releases.report import report_length
 from ...validation import Json, Plain
 from ..contract import keys
-from ..contract.contract import Contract, weaker
+from ..contract.contract import Contract, keys_needed, weaker
 from ..contract.files import write_whole
 from ..contract.folder import Folder
 from ..contract.intermediary import ROLES, Intermediary
@@ -71,6 +71,10 @@ class ServiceChoices:
     """The contract that this one follows: its name and operator, and the next version."""
     endless: bool = False
     """Whether more or fewer than `people` may come: the rule of the schedule is public, and has no end that is ever reached."""
+    returns: int = 1
+    """How often one person may take part."""
+    apart: int = 1
+    """Under joint: how many batches apart, at least."""
     batch: int | None = None
     """Of a shuffler: how many people a batch needs, where all are to be equal."""
     honest: float | None = None
@@ -81,8 +85,8 @@ class ServiceChoices:
     """What else the contract is to say of its shuffler or its curator."""
     between_key: bytes | None = None
     """Of a successor, the private key of the shuffler or curator before; None where its operator has it."""
-    issuer: TokenIssuer | None = None
-    """Who issues tokens, one a person; None leaves the service open to any client."""
+    issuer: TokenIssuer | Callable[[int], TokenIssuer] | None = None
+    """Who issues tokens, one a person and visit, or what makes it for a number of keys; None: open to any client."""
     forecast: Mapping[str, int | None] | None = None
     """From how many people on half of the possible gain is had, as a simulation says: `people`, `low` and `high`."""
     features: MixtureFeatures | None = None
@@ -144,6 +148,7 @@ class ServiceChoices:
             claimed=self.claimed,
             failure=self.failure,
             endless=self.endless,
+            participation=Participation(self.returns, self.apart) if self.returns > 1 else ONCE,
         )
         return make(request)
 
@@ -251,7 +256,7 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
         labels=chosen.labels,
         window=chosen.seconds,
         intermediary=chosen.intermediary(title, design, private_between),
-        issuer=chosen.issuer,
+        issuer=chosen.issuer(keys_needed(design)) if callable(chosen.issuer) else chosen.issuer,
         version=1 if before is None else before.document["version"] + 1,
     )
     loss = "" if before is None else weaker(contract, before)

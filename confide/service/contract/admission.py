@@ -59,6 +59,18 @@ def once(contract: Contract) -> str:
     if contract.issuer is None:
         return "people are not authenticated, so one with many devices counts as many"
     return (
-        f"{contract.issuer.name} issues one token a person, blindly, and each is spent once: neither it nor the collector can tell "
+        f"{contract.issuer.name} issues {_tokens(contract)}, blindly, each spent once: neither it nor the collector can tell "
         "whose token was whose but by time; who has its key, or deceives it, counts as many"
     )
+
+
+def _tokens(contract: Contract) -> str:
+    """How many tokens a person gets, and for which batches."""
+    slots = contract.slots
+    if slots is None:
+        return "one token a person"
+    if not slots.width:
+        return f"up to {slots.times:,} tokens a person"
+    size = "one batch" if slots.width == 1 else f"{slots.width:,} batches"
+    apart = f"at least {slots.gap:,} slots apart" if slots.gap > 1 else "no two of one slot"
+    return f"up to {slots.times:,} tokens a person, each for a slot of {size}, {apart}"

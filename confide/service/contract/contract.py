@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from ...mdp import policies
 from ...mdp.described import DescribedFeatures
 from ...mdp.feature_policy import Followed, read_published
 from ...mechanisms.catalogue import parameters
-from ...privacy import ONCE
+from ...privacy import ONCE, Participation
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.design import PAPER, Design
 from ...protocol.kinds.budgeted import BUDGETED
@@ -28,6 +28,7 @@ from ...protocol.kinds.moments import MOMENTS
 from ...validation import Json
 from .encoding import from_base64, to_base64
 from .intermediary import ROLES, Intermediary
+from .slots import MOST_SLOTS, Slots
 from .tokens import TokenChecker, TokenIssuer
 
 SCHEMA = "confide.contract/1"
@@ -157,10 +158,10 @@ class Contract:
             **stated(design),
             "labels": labels or {"states": _counted("s", spec.states), "actions": actions},
             "learner": learner,
-            "reports_per_person": 1,
+            "reports_per_person": design.participation.times,
             "window": {"seconds": window},
             "operator": operator,
-            "issuer": None if issuer is None else issuer.to_json(),
+            "issuer": None if issuer is None else _slotted(issuer, design).to_json(),
             "key": to_base64(key),
             "successor": None,
         }
@@ -182,7 +183,12 @@ class Contract:
                 raise ValueError(f"its keys differ in {', '.join(sorted(set(document) ^ keys))}")
             design = Design.from_bytes(from_base64(document["design"]))
             _check(document, design)
-            return cls(bytes(data), document, design)
+            contract = cls(bytes(data), document, design)
+            if contract.issuer is not None and contract.issuer.batches != (
+                contract.slots.width if contract.slots else 0
+            ):
+                raise ValueError("what it says of its issuer's slots is not what its design does")
+            return contract
         except (ConfideError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise FormatError(
@@ -237,9 +243,31 @@ class Contract:
         return None if entry is None else TokenIssuer.from_json(entry)
 
     @cached_property
+    def slots(self) -> Slots | None:
+        """The visits of people who come again; None where every user takes part once."""
+        keys = MOST_SLOTS if self.issuer is None else len(self.issuer.keys)
+        return None if self.participation == ONCE else Slots.of(self.design, len(self.ends), keys)
+
+    @property
     def tokens(self) -> TokenChecker | None:
-        """What checks tokens; None if the service is open to any client."""
-        return None if self.issuer is None else TokenChecker.of(self.issuer, self.digest)
+        """What checks tokens, those of the first slot; None if the service is open to any client."""
+        return self.checker(0)
+
+    def checker(self, slot: int) -> TokenChecker | None:
+        """What checks the tokens of a slot (the first, where there are none); None if there are no such tokens."""
+        count = 0 if self.issuer is None else len(self.issuer.keys)
+        by_key = slot if self.slots is not None and self.slots.width else 0
+        return self._checkers[by_key] if 0 <= by_key < count else None
+
+    @cached_property
+    def _checkers(self) -> tuple[TokenChecker, ...]:
+        assert self.issuer is not None
+        return tuple(TokenChecker.of(self.issuer, self.digest, one) for one in range(len(self.issuer.keys)))
+
+    @property
+    def participation(self) -> Participation:
+        """How often one person takes part, and how many batches apart."""
+        return self.design.participation
 
     def tickets(self, batch: int) -> int:
         """How many tickets fill a batch, where there are any."""
@@ -250,8 +278,7 @@ class Contract:
     @cached_property
     def ends(self) -> tuple[int, ...]:
         """After how many people each round closes; under trust shuffle at the least, and without a last batch that is short."""
-        schedule, mixing = self.design.schedule, self.design.mixing
-        return tuple((schedule.ends if mixing is None else schedule.ends[mixing.full(schedule)]).tolist())
+        return _ends(self.design)
 
     def level(self, batch: int) -> int:
         """The level of a shuffler's batch (from 1 on): 0, or l where it needs 2^l times as many people as the first."""
@@ -261,6 +288,22 @@ class Contract:
     def _levels(self) -> tuple[int, ...]:
         mixing, batches = self.design.mixing, len(self.ends)
         return (0,) * batches if mixing is None else tuple(mixing.closing_levels(batches).tolist())
+
+
+def _ends(design: Design) -> tuple[int, ...]:
+    schedule, mixing = design.schedule, design.mixing
+    return tuple((schedule.ends if mixing is None else schedule.ends[mixing.full(schedule)]).tolist())
+
+
+def _slotted(issuer: TokenIssuer, design: Design) -> TokenIssuer:
+    """The entry of an issuer with the batches of a slot, where a design has slots."""
+    once = design.participation == ONCE
+    return replace(issuer, batches=0 if once else Slots.of(design, len(_ends(design)), len(issuer.keys)).width)
+
+
+def keys_needed(design: Design) -> int:
+    """How many keys an issuer of tokens for a design needs: one a slot where people come again, else one."""
+    return 1 if design.participation == ONCE else Slots.of(design, len(_ends(design))).keys
 
 
 def weaker(new: Contract, old: Contract) -> str:
@@ -313,7 +356,7 @@ def _weaker_issuer(new: Contract, old: Contract) -> str:
         return ""
     if now is None:
         return "it takes what comes without a token, so that one client may be many people"
-    if now.key != before.key:
+    if now.keys != before.keys[: len(now.keys)]:
         return "its issuer is another"
     return "its issuer is run by the collector's operator" if now.name == new.operator != before.name else ""
 
@@ -321,13 +364,13 @@ def _weaker_issuer(new: Contract, old: Contract) -> str:
 def _check(document: dict[str, Any], design: Design) -> None:
     """Refuse a contract whose words and design differ, or that asks for what this version cannot keep."""
     known = design.trust == LOCAL or design.trust in ROLES
-    if not known or design.calibration == PAPER or design.participation != ONCE or design.episodes != 1:
-        raise ValueError("only contracts with trust local, shuffle or joint, priced for one report, are kept here")
+    if not known or design.calibration == PAPER or design.episodes != 1:
+        raise ValueError("only contracts with trust local, shuffle or joint, of one episode a visit, are kept here")
     for name, statement in json.loads(json.dumps(stated(design))).items():
         if document[name] != statement:
             raise ValueError(f"what it says of its {name} is not what its design does")
-    if document["reports_per_person"] != 1:
-        raise ValueError("it asks for more than the one report that its design prices")
+    if document["reports_per_person"] != design.participation.times:
+        raise ValueError("it asks for another number of reports than its design prices")
     _check_labels(document["labels"], design)
     if len(from_base64(document["key"])) != KEY_BYTES:
         raise ValueError("its key is no Ed25519 key")

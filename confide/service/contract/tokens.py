@@ -9,8 +9,10 @@ once.
     its redemption context = SHA-256("confide.token/1\\n" | contract (32) | period (4, big-endian))
 
 The nonce is drawn by the device, and neither it nor the authenticator is ever seen by the issuer: whatever is stored where a token
-is issued is independent of it. The challenge binds a token to one contract and period. Today a person has one report, so
-there is one period, number 0.
+is issued is independent of it. The challenge binds a token to one contract and period. A person who takes part once has one token,
+of period 0. Where people come again a period is a slot of batches, and has a key of its own: what the issuer cannot see in blinded
+bytes it says by the key that it signs them with (public metadata). Partially blind signatures would do with one key, and are no
+standard yet; a Merkle tree of keys would be shorter, and a contract has at most 64 slots.
 """
 
 from __future__ import annotations
@@ -38,22 +40,36 @@ _CONTEXT = b"confide.token/1\n"
 @dataclass(frozen=True)
 class TokenIssuer:
     """The entry of a contract about its issuer. key: public, DER. address: where it is; None if the collector says, which devices
-    believe on their own machine only."""
+    believe on their own machine only. later, batches: the keys of the slots after the first, and how many batches a slot has, where
+    people come again."""
 
     name: str
     key: PublicKey
     address: str | None = None
+    later: tuple[PublicKey, ...] = ()
+    batches: int = 0
+
+    @property
+    def keys(self) -> tuple[PublicKey, ...]:
+        """The key of each slot."""
+        return (self.key, *self.later)
 
     def to_json(self) -> dict[str, Json]:
         """The entry in a contract, as plain values."""
-        return {"name": self.name, "key": to_base64(self.key.data), "address": self.address}
+        plain: dict[str, Json] = {"name": self.name, "key": to_base64(self.key.data), "address": self.address}
+        if self.batches:
+            plain |= {"later": [to_base64(one.data) for one in self.later], "batches": self.batches}
+        return plain
 
     @classmethod
     def from_json(cls, document: Any) -> TokenIssuer:
         """Read the entry of a contract; refuse a key or an address that is none."""
-        issuer = cls(document["name"], PublicKey(from_base64(document["key"])).check(), document["address"])
-        if set(document) != {"name", "key", "address"}:
-            raise ValueError("its issuer has a name, a key and an address, and nothing else")
+        keys = [PublicKey(from_base64(one)).check() for one in (document["key"], *document.get("later", ()))]
+        issuer = cls(document["name"], keys[0], document["address"], tuple(keys[1:]), document.get("batches", 0))
+        if set(document) != {"name", "key", "address"} | ({"later", "batches"} if issuer.batches else set()):
+            raise ValueError("its issuer has a name, keys and an address, and nothing else")
+        if len(set(keys)) < len(keys):
+            raise ValueError("two slots of its issuer have one key")
         if not isinstance(issuer.name, str) or not 0 < len(issuer.name) <= 200:
             raise ValueError("the name of its issuer is no word")
         address = issuer.address
@@ -72,11 +88,12 @@ class TokenChecker:
 
     @classmethod
     def of(cls, issuer: TokenIssuer, contract: bytes, period: int = 0) -> TokenChecker:
-        """contract: its digest."""
+        """contract: its digest. period: the slot, where people come again."""
+        key = issuer.keys[period] if issuer.batches else issuer.key
         context = hashlib.sha256(_CONTEXT + contract + period.to_bytes(4)).digest()
         name = issuer.name.encode()
         challenge = struct.pack(">HH", TYPE, len(name)) + name + bytes([len(context)]) + context + bytes(2)
-        return cls(issuer.key, hashlib.sha256(challenge).digest() + issuer.key.digest)
+        return cls(key, hashlib.sha256(challenge).digest() + key.digest)
 
     def signed(self, nonce: bytes) -> bytes:
         """The bytes that the issuer signs, blindly."""

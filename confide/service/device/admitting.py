@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import ConfideError
-from ..contract.encoding import to_base64
+from ..contract.encoding import from_base64, to_base64
 from ..contract.tokens import TokenRequest
 from . import following
-from .store import PublishedRound, TicketTaken, is_spent
+from .store import PublishedRound, TicketTaken, marks_of
 from .ticket_client import TicketClient
 from .token_client import Credential, TokenClient
 from .transport import Unreachable
@@ -17,25 +17,66 @@ if TYPE_CHECKING:
     from .device import Device
 
 
-def admitted(device: Device, credential: Credential | None, address: str | None) -> str | None:
-    """This person's token, in base64: the one that is kept, or that the issuer gives; None if there is none to have.
+def let_in(device: Device, head: PublishedRound) -> tuple[str, TicketTaken, PublishedRound]:
+    """This person's token, in base64, where the contract names an issuer; their ticket, where it names a shuffler or a curator; and
+    the round to follow. What there is none to have of is empty.
 
-    What asks for it is kept first, so that after a lost answer the same bytes are sent again.
+    Where a person may take part several times nothing is asked for that could not be used: a batch too close to one of theirs, or a
+    slot that is not of the batch that tickets are issued for.
     """
     contract = device.contract
-    if contract is None or contract.tokens is None:
+    assert contract is not None
+    slots, batch, admission = contract.slots, 0, ""
+    if slots is not None and contract.intermediary is not None:
+        try:
+            batch = device.between().next_batch()
+        except ConfideError as error:
+            device.tell("offline", str(error))
+            return "", {}, head
+        if device.spent(device.store.read(), batch):
+            return "", {}, head
+    if contract.issuer is not None:
+        admission = device.admitted(_slot(device, batch)) or ""
+        if not admission:
+            return "", {}, head
+    if contract.intermediary is None:
+        return admission, {}, head
+    prefix = b"" if slots is None or not admission else slots.of_batch(batch).to_bytes(2)
+    return admission, *ticketed(device, device.between(), head, prefix + from_base64(admission))
+
+
+def _slot(device: Device, batch: int) -> int:
+    """The slot to have a token of: that of a batch; under local trust, the number of this visit."""
+    assert device.contract is not None
+    slots = device.contract.slots
+    if slots is None:
+        return 0
+    return slots.of_batch(batch) if slots.width else len(marks_of(device.store.read(), device.mark()))
+
+
+def admitted(device: Device, credential: Credential | None, address: str | None, slot: int = 0) -> str | None:
+    """This person's token, in base64: the one that is kept, or that the issuer gives; None if there is none to have.
+
+    What asks for it is kept first, so that after a lost answer the same bytes are sent again. slot: which is asked for, where a
+    person may take part several times; a token of another, which was not used, is dropped.
+    """
+    contract = device.contract
+    checker = None if contract is None else contract.checker(slot)
+    if contract is None or checker is None:
         return None
     with device.store.changing() as document:
-        if is_spent(document, device.mark()):
+        if device.spent(document):
             return None
         memory = device.memory(document)
         kept = memory.get("admission")
-        if kept is None or kept["contract"] != contract.pin:
-            request = TokenRequest.new(contract.tokens).to_text()
+        if kept is None or kept["contract"] != contract.pin or kept.get("slot", 0) != slot:
+            request = TokenRequest.new(checker).to_text()
             memory["admission"] = kept = {"contract": contract.pin, "request": request, "token": None}
+            if contract.slots is not None:
+                kept["slot"] = slot
     if kept["token"] is not None:
         return kept["token"]
-    client = TokenClient(device.transport, contract, credential, address)
+    client = TokenClient(device.transport, contract, credential, address, slot)
     try:
         token = to_base64(client.token(TokenRequest.from_text(kept["request"])))
     except Unreachable as error:

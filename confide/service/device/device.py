@@ -1,4 +1,4 @@
-"""A device: joins a service, follows its policies, and sends one report a person and operator, ever.
+"""A device: joins a service, follows its policies, and sends one report a person and operator, or as many as the contract prices.
 
 What it keeps to: a report is drawn once, by exact noise, and its bytes are kept on disk until they are acknowledged, so that a
 retry sends the same bytes; what was spent is remembered across contracts, versions and restarts; a contract must be the pinned one
@@ -21,6 +21,7 @@ from ...data.trajectories.trajectory import Trajectory
 from ...errors import ConfideError, FormatError
 from ...mdp.feature_policy import Followed
 from ...mechanisms.noise import NoiseSource
+from ...privacy import ONCE
 from ..contract import answers
 from ..contract.contract import Contract
 from ..contract.encoding import from_base64, to_base64
@@ -42,6 +43,7 @@ from .store import (
     TicketTaken,
     WaitingReport,
     is_spent,
+    marks_of,
 )
 from .transport import HttpAnswer, Transport, Unreachable, bounded
 
@@ -127,8 +129,8 @@ class Device:
             self.refresh()
         elif self.contract is not None:
             self._later(self._catch_up)
-        if self.contract is not None and self._credential is not None:
-            self._later(self._admitted)  # now, so that when it is used says less about who it was issued to
+        if self.contract is not None and self._credential is not None and self.contract.participation == ONCE:
+            self._later(self.admitted)  # now, so that when it is used says less about who it was issued to
 
     def memory(self, document: Document) -> ServiceMemory:
         """The part of the store's document about this service."""
@@ -137,8 +139,19 @@ class Device:
     def mark(self) -> SpentMark:
         """What a report to this operator is remembered by as spent."""
         assert self.contract is not None
-        key = to_base64(self.contract.key)
-        return {"operator": self.contract.operator, "key": key, "url": self.transport.url}
+        mark: SpentMark = {
+            "operator": self.contract.operator,
+            "key": to_base64(self.contract.key),
+            "url": self.transport.url,
+        }
+        if self.contract.participation != ONCE:
+            mark["contract"] = self.contract.pin
+        return mark
+
+    def spent(self, document: Document, batch: int | None = None) -> bool:
+        """Whether this person has no visit left, or none that may be in a batch."""
+        assert self.contract is not None
+        return is_spent(document, self.mark(), self.contract.participation, batch)
 
     @quiet(False)
     @bounded
@@ -184,7 +197,7 @@ class Device:
         return list(self.memory(self.store.read()).get("proof", ()))
 
     def begin(self) -> Episode:
-        """An episode under the policy at hand. If this person's report was not spent yet, this spends it."""
+        """An episode under the policy at hand. If this person has a visit left that may be now, this spends it."""
         return self._opened() or self._episode(None, "", 0)
 
     @quiet(None)
@@ -195,23 +208,24 @@ class Device:
         token, admission, document = "", "", self.store.read()
         ticket: TicketTaken = {}
         head = self.memory(document).get("head")
-        may = not is_spent(document, self.mark())
         if head is None or head["ended"]:
             return self._episode(self._current_policy(head), "", head["round"] if head else 0)
-        if may and self.contract.issuer is not None:
-            admission = self._admitted() or ""
-            may = bool(admission)
-        if may and self.contract.intermediary is not None:
-            from .admitting import ticketed
+        may = not self.spent(document) and self._free()
+        if may and (self.contract.issuer is not None or self.contract.intermediary is not None):
+            from .admitting import let_in
 
-            ticket, head = ticketed(self, self._between(), head, from_base64(admission))
-            may = bool(ticket)
+            admission, ticket, head = let_in(self, head)
+            may = bool(ticket if self.contract.intermediary is not None else admission)
         if may:
             with self.store.changing() as document:
-                if not is_spent(document, self.mark()):
+                batch = ticket["batch"] if ticket else 1 + len(marks_of(document, self.mark()))
+                memory, mark = self.memory(document), self.mark()
+                if not self.spent(document, batch) and memory.get("open") is None and memory.get("letter") is None:
                     token = (from_base64(admission) or os.urandom(ID_BYTES))[:ID_BYTES].hex()
                     self._held[token] = self.store.hold(token)
-                    document["spent"].append(self.mark())
+                    if "contract" in mark:
+                        mark["batch"] = batch
+                    document["spent"].append(mark)
                     due = self._clock() + sending.delay(self.contract.window)
                     opened: OpenedEpisode = {"token": token, "due": due, "round": head["round"]}
                     if ticket:
@@ -220,14 +234,22 @@ class Device:
                         opened["question"] = head["question"]
                     if admission and not ticket:
                         opened["admission"] = admission
-                    self.memory(document).pop("admission", None)
-                    self.memory(document)["open"] = opened
+                    memory.pop("admission", None)
+                    memory["open"] = opened
         episode = self._episode(self._current_policy(head), token, head["round"])
         if token:
             self._live[token] = episode
             if self.contract.window and self._background and self._sends:
                 self._later(self._persist)
         return episode
+
+    def _free(self) -> bool:
+        """Whether no episode goes on and no report waits: one who comes again has one at a time."""
+        waiting = self._waiting()
+        if waiting.get("open") is None and waiting.get("letter") is not None:
+            self.flush()  # its batch may be closed by now
+            waiting = self._waiting()
+        return waiting.get("open") is None and waiting.get("letter") is None
 
     def _episode(self, policy: Followed | None, token: str, followed: int) -> Episode:
         """An episode of numbered states, or of what the contract describes."""
@@ -240,13 +262,13 @@ class Device:
 
     @quiet(None)
     @bounded
-    def _admitted(self) -> str | None:
+    def admitted(self, slot: int = 0) -> str | None:
         """This person's token, where the contract names an issuer: the one that is kept, or that the issuer gives."""
         from .admitting import admitted
 
-        return admitted(self, self._credential, self._issuer_address)
+        return admitted(self, self._credential, self._issuer_address, slot)
 
-    def _between(self) -> TicketClient:
+    def between(self) -> TicketClient:
         """The client of the shuffler or the curator."""
         assert self.contract is not None and self.contract.intermediary is not None
         if self._line is None:
@@ -394,7 +416,7 @@ class Device:
             opened["version"] = opened.get("version", 0) + 1
             body = message(self.contract, opened, episode.lived(), self._noise, opened["version"])
             opened["handed"] = to_base64(body)
-        self._between().send(body)
+        self.between().send(body)
 
     @quiet(False)
     @bounded
@@ -425,7 +447,7 @@ class Device:
         """Whether an accepted report need not be sent again: its batch is closed, or still open in the same epoch."""
         assert self.contract is not None and self.contract.intermediary is not None
         try:
-            standing = self._between().standing(waiting["batch"])
+            standing = self.between().standing(waiting["batch"])
         except Unreachable as error:
             self.tell("offline", str(error))
             standing = {"closed": False, "epoch": waiting["epoch"]}
@@ -465,5 +487,5 @@ class Device:
         """Send a message to the collector or the intermediary; returns the answer, and the epoch of a batch that stays open."""
         body = from_base64(waiting["body"])
         if "batch" in waiting:
-            return self._between().send(body)
+            return self.between().send(body)
         return self.transport.post("/v1/reports", body, MEDIA_TYPE), None

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import NotRequired, Protocol, TypedDict
 
 from ...errors import FormatError
+from ...privacy import ONCE, Participation
 from ..contract.files import write_whole
+from ..contract.slots import may_come
 
 SCHEMA = "confide.device/1"
 PATIENCE = 10.0
@@ -73,11 +75,12 @@ class WaitingReport(TypedDict):
 
 
 class AdmissionRequest(TypedDict):
-    """A token for a contract, or what asks for it; the other is missing."""
+    """A token for a contract, or what asks for it; the other is missing. slot: which it is for, where there are several."""
 
     contract: str
     request: str
     token: str | None
+    slot: NotRequired[int]
 
 
 class ServiceMemory(TypedDict, total=False):
@@ -95,11 +98,14 @@ class ServiceMemory(TypedDict, total=False):
 
 
 class SpentMark(TypedDict):
-    """Whom a person's only report went to."""
+    """Whom a report of this person went to. contract, batch: where a person may take part several times, the pin of the contract,
+    and the batch that it was for (under local trust, the number of the visit)."""
 
     operator: str
     key: str
     url: str
+    contract: NotRequired[str]
+    batch: NotRequired[int]
 
 
 class Document(TypedDict):
@@ -130,9 +136,23 @@ class DeviceStore(Protocol):
         ...
 
 
-def is_spent(document: Document, mark: SpentMark) -> bool:
-    """Whether a person's report to an operator was used up: by name, key or address, whichever is the same."""
-    return any(other[part] == mark[part] for other in document["spent"] for part in ("operator", "key", "url"))
+def marks_of(document: Document, mark: SpentMark) -> list[SpentMark]:
+    """What was spent on an operator: by name, key or address, whichever is the same."""
+    return [
+        other for other in document["spent"] if any(other[part] == mark[part] for part in ("operator", "key", "url"))
+    ]
+
+
+def is_spent(document: Document, mark: SpentMark, taken: Participation = ONCE, batch: int | None = None) -> bool:
+    """Whether this person has no visit left to an operator; batch: or none that may be in that one.
+
+    Visits are those to one contract: who took part in another of this operator has none. taken: how often it lets them take part.
+    """
+    had = marks_of(document, mark)
+    if taken == ONCE or any(one.get("contract") != mark.get("contract") for one in had):
+        return bool(had)
+    batches = [one["batch"] for one in had]
+    return len(had) >= taken.times if batch is None else not may_come(taken, batches, batch)
 
 
 def blank() -> Document:

@@ -51,9 +51,20 @@ class TicketClient:
             self._all.append(self._line)
         return self._line
 
+    def next_batch(self) -> int:
+        """The batch that tickets are issued for now."""
+        answer = self._request("GET", "/v1/tickets", None)
+        batch = document_of(answer.body).get("batch") if answer.status == 200 else None
+        if type(batch) is not int or batch < 1:
+            raise Unreachable(
+                "next-batch-unsaid",
+                f"The {self._intermediary.role} did not say which batch tickets are for ({answer.status}).",
+            )
+        return batch
+
     def ticket(self, token: bytes = b"") -> Ticket | None:
         """A place in a batch; None if there are none left. token: this person's, where the contract names an issuer; the same one
-        always gets the same place."""
+        always gets the same place. Where the contract has slots, the token's slot is in front of it."""
         answer = self._reached().post("/v1/tickets", token, TOKEN_TYPE)
         if answer.status == 410:
             return None

@@ -22,10 +22,16 @@ class TokenClient:
     """Requests of a device to the issuer that its contract names."""
 
     def __init__(
-        self, transport: Transport, contract: Contract, credential: Credential | None, address: str | None = None
+        self,
+        transport: Transport,
+        contract: Contract,
+        credential: Credential | None,
+        address: str | None = None,
+        slot: int = 0,
     ) -> None:
-        """transport: to the collector. address: of the issuer, where the application knows it and the contract does not say."""
-        self._collector, self._contract = transport, contract
+        """transport: to the collector. address: of the issuer, where the application knows it and the contract does not say. slot:
+        which the token is for, where a person may take part several times."""
+        self._collector, self._contract, self._slot = transport, contract, slot
         self._credential, self._address = credential, address
         self._line: Transport | None = None
 
@@ -53,7 +59,7 @@ class TokenClient:
 
     def token(self, request: TokenRequest) -> bytes:
         """The token of a request; the same request may be made again."""
-        checker = self._contract.tokens
+        checker = self._contract.checker(self._slot)
         assert checker is not None
         if self._credential is None:
             raise PrivacyError(
@@ -65,6 +71,7 @@ class TokenClient:
             "contract": self._contract.digest.hex(),
             "credential": shown,
             "blinded": to_base64(request.blinded(checker)),
+            **({} if self._contract.slots is None else {"slot": self._slot}),
         }
         answer = self._reached().post("/v1/tokens", json.dumps(told).encode(), REQUEST_TYPE)
         if answer.status != 201:

@@ -142,7 +142,7 @@ def intermediary_document(role: str, longest: int, tokens: bool = False) -> dict
     return document(
         f"A confide {role}",
         {
-            "/v1/tickets": ticket,
+            "/v1/tickets": {**described("The batch that tickets are issued for now.", JSON, 410), **ticket},
             "/v1/episodes" if of_curator else "/v1/reports": parcel,
             "/v1/batches/{number}": described("Tickets, deadline and epoch of a batch.", JSON, 404, parameter="number"),
             "/v1/closings/{number}": described("A signed closing.", JSON, 404, parameter="number"),

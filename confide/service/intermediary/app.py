@@ -28,7 +28,7 @@ from ..contract.pausing import SENTENCE, WAIT, Pause
 from ..contract.sealed import OVERHEAD
 from ..contract.tickets import FORM, MEDIA_TYPE
 from ..contract.tokens import MEDIA_TYPE as TOKEN_TYPE
-from ..contract.tokens import TOKEN_BYTES
+from ..contract.tokens import TOKEN_BYTES, no_token
 from ..http.application import (
     check_rate,
     health_page,
@@ -48,7 +48,7 @@ from ..http.problems import RETRY, Refused
 from ..http.serving import Ending
 from .batch_manager import CLOSED, FULL, SOON, UNCONFIRMED, BatchManager
 from .leasing import SILENT, LeaseKeeper
-from .store import NotYet, Superseded
+from .store import NotYet, Superseded, Wanted
 
 LOG = logging.getLogger("confide.batches")
 PAUSE = 0.1
@@ -137,13 +137,13 @@ class IntermediaryServer:
         self._check_paused()
         if not (self.manager.confirmed or self.manager.ended):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
-        nonce = await self._nonce(request)
+        wanted = await self._wanted(request)
         client = "" if request.client is None else request.client.host
-        if nonce is None and not self._places.allows(client, self.manager.contract.tickets(self._places.batch)):
+        if wanted.nonce is None and not self._places.allows(client, self.manager.contract.tickets(self._places.batch)):
             text = "Your address has its share of the places of this batch. Come again when it is closed."
             raise Refused("rate", "tickets-of-one-address", text, RETRY)
         try:
-            ticket = await self._tickets.outcome(nonce)
+            ticket = await self._tickets.outcome(wanted)
         except Busy:
             raise Refused("busy", "tickets-busy", "More people wait than can be served soon.", RETRY) from None
         except NotYet as error:
@@ -152,22 +152,37 @@ class IntermediaryServer:
             raise Refused(
                 "store", "ticket-not-stored", "The store does not respond; no ticket was issued.", RETRY
             ) from None
+        if ticket is None and wanted.slot is not None:
+            raise Refused("ended", "slot-not-due", "Tickets are issued for the batches of another slot.")
         if ticket is None:
             raise Refused("ended", "tickets-used-up", "All tickets were issued.")
         self._places.take(client, ticket.batch)
         answer: dict[str, Json] = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
         return self._json({**answer, "epoch": self.manager.epoch}, 201)
 
-    async def _nonce(self, request: Request) -> bytes | None:
-        """The nonce of the token that was sent; None where the contract names no issuer."""
-        checker = self.manager.contract.tokens
-        if checker is None:
-            return None
-        token = await read_submission(request, TOKEN_TYPE, TOKEN_BYTES)
+    async def _wanted(self, request: Request) -> Wanted:
+        """The nonce of the token that was sent, and its slot; none where the contract names no issuer."""
+        contract = self.manager.contract
+        if contract.issuer is None:
+            return Wanted()
+        slotted = contract.slots is not None
+        body = await read_submission(request, TOKEN_TYPE, TOKEN_BYTES + 2 * slotted)
+        slot = int.from_bytes(body[:2]) if slotted else 0
+        checker = contract.checker(slot)
         try:
-            return checker.nonce(token)
+            if checker is None:
+                raise no_token()
+            return Wanted(checker.nonce(body[2:] if slotted else body), slot if slotted else None)
         except FormatError as error:
             raise Refused("admission", error.code, str(error)) from None
+
+    async def next_page(self, request: Request) -> Response:
+        """The batch that tickets are issued for now."""
+        self._check_alive()
+        batch = await in_thread(self.manager.next_batch)
+        if batch is None:
+            raise Refused("ended", "tickets-used-up", "All tickets were issued.")
+        return self._json({"batch": batch}, 200)
 
     async def submission_endpoint(self, request: Request) -> Response:
         """Take the upload of a ticket holder: 202 and the epoch, for which alone it is taken."""
@@ -295,6 +310,7 @@ def routes(server: IntermediaryServer) -> list[Route]:
     """The routes of a shuffler or a curator: every address, and its handler."""
     return [
         Route("/v1/contract", server.contract_page, methods=["GET"]),
+        Route("/v1/tickets", server.next_page, methods=["GET"]),
         Route("/v1/tickets", server.ticket_endpoint, methods=["POST"]),
         Route(MESSAGE_PATHS.get(server.role, "/v1/reports"), server.submission_endpoint, methods=["POST"]),
         Route("/v1/batches/{number}", server.batch_page, methods=["GET"]),

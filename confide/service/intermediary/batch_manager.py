@@ -21,7 +21,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from ...errors import FormatError, InvalidInput
@@ -38,7 +38,7 @@ from . import sealing
 from .folder import RoleFolder
 from .held import HeldUploads, spool_of
 from .open_batches import OpenBatches
-from .store import Batch, BatchStore, Lease, NotYet, Place, Superseded
+from .store import Batch, BatchStore, Lease, NotYet, Place, Superseded, Wanted
 
 LOG = logging.getLogger("confide.batches")
 TAKEN, CLOSED, SOON, FULL = "taken", "closed", "soon", "full"
@@ -220,14 +220,14 @@ class BatchManager:
         """How many batches are to be closed in all."""
         return len(self.contract.ends)
 
-    def issue(self, wanted: Sequence[bytes | None]) -> list[Ticket | None]:
+    def issue(self, wanted: Sequence[bytes | None], slots: Mapping[bytes, int] | None = None) -> list[Ticket | None]:
         """Issue a ticket to each, by the nonce of their token where the contract names an issuer; None for those who come after
-        the last batch."""
+        the last batch, or with a token of another slot than is due. slots: those of tokens, where people come again."""
         if self.ended:
             return [None] * len(wanted)
         if not self.confirmed:
             raise NotYet("rounds-unconfirmed", UNCONFIRMED)
-        places = self._turn(lambda: self.store.issue(wanted, self.rounds, self.clock()))
+        places = self._turn(lambda: self.store.issue(wanted, self.rounds, self.clock(), slots))
         self.look()
         return [None if place is None else self._ticket(place) for place in places]
 
@@ -245,9 +245,14 @@ class BatchManager:
     def _ticket(self, place: Place) -> Ticket:
         return Ticket(self.contract.digest, *place).issued(self.keys.tickets)
 
-    def count(self, wanted: Sequence[bytes | None]) -> list[Ticket | None]:
+    def next_batch(self) -> int | None:
+        """The batch that tickets are issued for, which is public; None after the last."""
+        return None if self.ended else self.store.next_batch(self.rounds)
+
+    def count(self, wanted: Sequence[Wanted]) -> list[Ticket | None]:
         """Issue a ticket for each of those who wait; `GroupCommitter` commits groups by this name."""
-        return self.issue(wanted)
+        slots = {one.nonce: one.slot for one in wanted if one.nonce is not None and one.slot is not None}
+        return self.issue([one.nonce for one in wanted], slots)
 
     def look(self) -> None:
         """Learn from the store which batches are full."""

@@ -8,7 +8,7 @@ once, and a published value is never drawn again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -36,6 +36,13 @@ class Place(NamedTuple):
     batch: int
     place: int
     round: int
+
+
+class Wanted(NamedTuple):
+    """Of one who wants a place: the nonce of their token, where the contract names an issuer; its slot, where people come again."""
+
+    nonce: bytes | None = None
+    slot: int | None = None
 
 
 class Batch(NamedTuple):
@@ -151,41 +158,60 @@ class BatchStore:
                 )
             yield connection, row
 
-    def issue(self, wanted: Sequence[bytes | None], last_batch: int, now: float) -> list[Place | None]:
-        """Issue a place for each who wants one, in turn, up to the last batch; None for those after that.
+    def issue(
+        self, wanted: Sequence[bytes | None], last_batch: int, now: float, slots: Mapping[bytes, int] | None = None
+    ) -> list[Place | None]:
+        """Issue a place for each who wants one, in turn, up to the last batch; None for those after that, or with a token of a
+        slot whose batches no tickets are issued for.
 
-        wanted: nonces of tokens, where the contract names an issuer, else None. Each is spent in this transaction, on one place:
-        who asks again with it is given the same one.
+        wanted: nonces of tokens, where the contract names an issuer, else None. slots: those of tokens, where people come again.
+        Each is spent in this transaction, on one place: who asks again with it is given the same one.
         """
         with self._turn() as (connection, row):
             if not row.round:
                 raise NotYet("first-round-not-open", "The collector has not opened its first round yet.")
-            nonces = list(dict.fromkeys(nonce for nonce in wanted if nonce is not None))
-            query = select(spent).where(spent.c.nonce.in_(nonces))
-            given = {bytes(one[0]): Place(*one[1:]) for one in connection.execute(query)} if nonces else {}
-            fresh = [nonce for nonce in nonces if nonce not in given]
-            places = self._next_places(
-                connection, row, len(fresh) + sum(nonce is None for nonce in wanted), last_batch, now
-            )
-            new = dict(zip(fresh, places, strict=False))
+            named = {nonce: (slots or {}).get(nonce) for nonce in wanted if nonce is not None}
+            query = select(spent).where(spent.c.nonce.in_(list(named)))
+            given = {bytes(one[0]): Place(*one[1:]) for one in connection.execute(query)} if named else {}
+            fresh = [nonce for nonce in named if nonce not in given]
+            new: dict[bytes, Place] = {}
+            for slot in dict.fromkeys(named[nonce] for nonce in fresh):
+                here = [nonce for nonce in fresh if named[nonce] == slot]
+                within = range(1, last_batch + 1) if slot is None else self._batches(slot, last_batch)
+                new.update(zip(here, self._next_places(connection, len(here), within, now), strict=False))
             rows = [{"nonce": nonce, **place._asdict()} for nonce, place in new.items()]
             if rows:
                 connection.execute(insert(spent), rows)
+            unnamed = sum(nonce is None for nonce in wanted)
+            places = iter(self._next_places(connection, unnamed, range(1, last_batch + 1), now))
         given.update(new)
-        unnamed = iter(places[len(fresh) :])
-        return [next(unnamed, None) if nonce is None else given.get(nonce) for nonce in wanted]
+        return [next(places, None) if nonce is None else given.get(nonce) for nonce in wanted]
 
-    def _next_places(
-        self, connection: Connection, row: Row[Any], number: int, last_batch: int, now: float
-    ) -> list[Place]:
-        """The next free places, `number` or as many as there are: first of batches that wait for more, then of the newest."""
+    def _batches(self, slot: int, last_batch: int) -> range:
+        """The batches of a slot, up to the last one."""
+        slots = self.contract.slots
+        within = range(0) if slots is None else slots.batches(slot)
+        return range(within.start, min(within.stop, last_batch + 1))
+
+    def next_batch(self, last_batch: int) -> int | None:
+        """The batch that tickets are issued for: one that waits for more people first; None after the last."""
+        waiting = select(func.min(batches.c.number)).where(batches.c.given < batches.c.more)
+        with self._engine.begin() as connection:
+            first = connection.execute(waiting).scalar()
+            batch = int(connection.execute(select(desk.c.batch)).scalar_one())
+        return int(first) if first is not None else batch if batch <= last_batch else None
+
+    def _next_places(self, connection: Connection, number: int, within: range, now: float) -> list[Place]:
+        """The next free places of some batches, `number` or as many as there are: first of those that wait for more, then of the
+        newest."""
         places: list[Place] = []
         if number:
+            row = connection.execute(select(desk)).one()
             newest = int(row.round)
-            places = self._places_of_waiting(connection, newest, number, now)
+            places = self._places_of_waiting(connection, newest, number, within, now)
             batch, place = int(row.batch), int(row.place)
             begun = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar() is not None
-            while len(places) < number and batch <= last_batch:
+            while len(places) < number and batch in within:
                 if not begun:
                     begun = True
                     connection.execute(insert(batches).values(number=batch, round=newest))
@@ -198,11 +224,13 @@ class BatchStore:
                 connection.execute(update(desk).values(batch=batch, place=place))
         return places
 
-    def _places_of_waiting(self, connection: Connection, newest: int, number: int, now: float) -> list[Place]:
+    def _places_of_waiting(
+        self, connection: Connection, newest: int, number: int, within: range, now: float
+    ) -> list[Place]:
         """Places of batches to which too few came, in order; at most this many."""
         places: list[Place] = []
         waiting = select(batches).where(batches.c.given < batches.c.more).order_by(batches.c.number)
-        for batch in [Batch(*row) for row in connection.execute(waiting)]:
+        for batch in [Batch(*row) for row in connection.execute(waiting) if row.number in within]:
             taken = min(batch.more - batch.given, number - len(places))
             if taken:
                 first = self.contract.tickets(batch.number) + batch.given

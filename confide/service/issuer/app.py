@@ -15,7 +15,7 @@ import logging
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Column, LargeBinary, MetaData, Table, insert, select
+from sqlalchemy import Column, LargeBinary, MetaData, Table, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,6 +25,7 @@ from starlette.routing import Route
 from ...errors import FormatError
 from ...validation import Json
 from ..contract.encoding import from_base64, to_base64
+from ..contract.slots import Slots
 from ..contract.tickets import derived
 from ..contract.tokens import MOST_REQUEST, REQUEST_TYPE
 from ..http import databases, openapi
@@ -51,7 +52,7 @@ class IssuerServer:
 
     def __init__(self, folder: IssuerFolder, login: Login, database: str | None = None, rate: float = RATE) -> None:
         self.contract = folder.contract()
-        self._key, self._login = folder.key(), login
+        self._keys, self._login = folder.private_keys(), login
         self._store = IssuedStore(database or folder.database, folder.secret())
         self._limit = Limit(rate)
         self.ending = Ending()
@@ -69,24 +70,29 @@ class IssuerServer:
     async def token_endpoint(self, request: Request) -> Response:
         """Sign blinded bytes for a person who has had none signed, or the same ones."""
         check_rate(request, self._limit)
-        contract, credential, blinded = _read(await read_submission(request, REQUEST_TYPE, MOST_REQUEST))
+        contract, credential, blinded, slot = _read(await read_submission(request, REQUEST_TYPE, MOST_REQUEST))
         if contract != self.contract.digest.hex():
             raise Refused("contract", "token-of-other-contract", "Tokens are issued here for another contract.")
-        answer = await in_thread(partial(self._granted, credential, blinded))
+        slots = self.contract.slots
+        if not 0 <= slot < (1 if slots is None else slots.many):
+            raise Refused("garbage", "token-slot-unknown", "The contract has no such slot.")
+        answer = await in_thread(partial(self._granted, credential, blinded, slot))
         return Response(json.dumps({"answer": to_base64(answer)}), 201, {"Cache-Control": "no-store"}, media_type=JSON)
 
-    def _granted(self, credential: str, blinded: bytes) -> bytes:
+    def _granted(self, credential: str, blinded: bytes, slot: int) -> bytes:
         name = self._login.person(credential)
         if name is None or not self._login.admitted(name):
             raise Refused(
                 "login", "credential-unknown", "This credential is not known here. Log in where the service is offered."
             )
         try:
-            answer = self._key.sign(blinded)
+            slots = self.contract.slots
+            answer = self._keys[slot if slots is not None and slots.width else 0].sign(blinded)
         except FormatError as error:
             raise Refused("garbage", error.code, str(error)) from None
-        if not self._store.grant(self.contract.digest, name, blinded):
-            raise Refused("issued", "token-already-issued", "This person has a token, and there is one for each.")
+        if not self._store.grant(self.contract.digest, name, blinded, slot, slots):
+            several = "" if slots is None else f" of this slot, one too close to it, or {slots.times:,} in all"
+            raise Refused("issued", "token-already-issued", f"This person has a token{several}, and there is no more.")
         self._signed += 1
         return answer
 
@@ -112,18 +118,19 @@ class IssuerServer:
         return refusal_response(error, self.contract)
 
 
-def _read(body: bytes) -> tuple[str, str, bytes]:
-    """The contract, the credential and the blinded bytes of a request."""
+def _read(body: bytes) -> tuple[str, str, bytes, int]:
+    """The contract, the credential, the blinded bytes and the slot of a request."""
     try:
         told = json.loads(body)
         contract, credential, blinded = told["contract"], told["credential"], from_base64(told["blinded"])
-        if not (isinstance(contract, str) and isinstance(credential, str)):
+        slot = told.get("slot", 0)
+        if not (isinstance(contract, str) and isinstance(credential, str) and type(slot) is int):
             raise ValueError
     except (ValueError, TypeError, KeyError, RecursionError):
         raise Refused(
             "garbage", "token-request-form", "A request has a contract, a credential and blinded bytes, in JSON."
         ) from None
-    return contract, credential, blinded
+    return contract, credential, blinded, slot
 
 
 def application(folder: str | Path, login: Login, database: str | None = None) -> Starlette:
@@ -151,7 +158,7 @@ def routes(server: IssuerServer) -> list[Route]:
 def document() -> dict[str, Json]:
     """The OpenAPI document of an issuer."""
     token = posted(
-        "Have blinded bytes signed: one token a person.",
+        "Have blinded bytes signed: one token a person, or one a slot where people come again.",
         {"201": "The blind signature."},
         (403, 409, 413, 415, 422, 429, 503),
         {REQUEST_TYPE: {"schema": {"type": "object", "required": ["contract", "credential", "blinded"]}}},
@@ -186,17 +193,34 @@ class IssuedStore:
         """Make the table where there is none."""
         TABLES.create_all(self._engine)
 
-    def grant(self, contract: bytes, name: str, blinded: bytes) -> bool:
-        """Whether this person may have these bytes signed: the first, or the same again. True is on disk when this returns."""
-        person = hmac.digest(self._key, contract + name.encode(), "sha256")
+    def grant(self, contract: bytes, name: str, blinded: bytes, slot: int = 0, slots: Slots | None = None) -> bool:
+        """Whether this person may have these bytes signed: the first, or the same again. True is on disk when this returns.
+
+        slots: where people come again, what allows a token of a slot beside those that they have.
+        """
+        several = range(1) if slots is None else range(slots.many)
+        people = {self._person(contract, name, None if slots is None else one): one for one in several}
+        here = next(person for person, one in people.items() if one == slot)
         request = hashlib.sha256(blinded).digest()
         with contextlib.suppress(IntegrityError), self._writer.begin() as connection:
-            found = connection.execute(select(issued.c.request).where(issued.c.person == person)).scalar()
-            if found is None:
-                connection.execute(insert(issued).values(person=person, request=request))
-                return True
-            return hmac.compare_digest(bytes(found), request)
-        return self.grant(contract, name, blinded)  # another process was first
+            if slots is not None and connection.dialect.name == "postgresql":
+                # what a person has is read and added to by one at a time
+                number = int.from_bytes(self._person(contract, name, None)[:8], signed=True)
+                connection.execute(select(func.pg_advisory_xact_lock(number)))
+            rows = connection.execute(select(issued).where(issued.c.person.in_(list(people))))
+            had = {people[bytes(row.person)]: bytes(row.request) for row in rows}
+            if slot in had:
+                return hmac.compare_digest(had[slot], request)
+            if slots is not None and not slots.allows(had, slot):
+                return False
+            connection.execute(insert(issued).values(person=here, request=request))
+            return True
+        return self.grant(contract, name, blinded, slot, slots)  # another process was first
+
+    def _person(self, contract: bytes, name: str, slot: int | None) -> bytes:
+        """The name of a person under the key; of one slot, where people come again."""
+        told = b"" if slot is None else b"slot" + slot.to_bytes(2)
+        return hmac.digest(self._key, contract + told + name.encode(), "sha256")
 
     def close(self) -> None:
         """Close the connections."""

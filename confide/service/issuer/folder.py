@@ -18,22 +18,29 @@ from ..contract.folder import Folder
 
 @dataclass(frozen=True)
 class IssuerKeys:
-    """pem: the private key that signs tokens. login: the application's, which signs assertions; empty if it was moved there."""
+    """pem: the private keys that sign tokens, one a slot, one after the other.
+
+    login: the application's, which signs assertions; empty if it was moved there."""
 
     pem: bytes
     login: bytes
     login_public: bytes
 
     @classmethod
-    def new(cls) -> IssuerKeys:
-        """New keys from the operating system's randomness."""
+    def new(cls, many: int = 1) -> IssuerKeys:
+        """New keys from the operating system's randomness. many: how many that sign."""
         login = keys.new_key()
-        return cls(new_pem(), login, keys.public_key(login))
+        return cls(b"".join(new_pem() for _ in range(many)), login, keys.public_key(login))
 
-    @cached_property
+    @property
     def public(self) -> PublicKey:
         """The key that a contract names."""
-        return PrivateKey.from_pem(self.pem).public
+        return self.publics[0]
+
+    @cached_property
+    def publics(self) -> tuple[PublicKey, ...]:
+        """The keys that a contract names, one a slot."""
+        return tuple(PrivateKey.from_pem(one).public for one in pems(self.pem))
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class IssuerFolder:
 
     def write(self, secrets: IssuerKeys, contract: Contract) -> None:
         """Make the folder of an issuer that this contract names; it issues tokens for this contract and no other."""
-        if contract.issuer is None or contract.issuer.key != secrets.public:
+        if contract.issuer is None or contract.issuer.keys != secrets.publics[: len(contract.issuer.keys)]:
             raise InvalidInput("issuer-not-named", f"The contract does not name the issuer in {self.path}.")
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         _write_secret(self.key_file, secrets.pem)
@@ -82,22 +89,23 @@ class IssuerFolder:
 
     def keys(self) -> IssuerKeys:
         """The keys in this folder, for a contract that follows."""
-        self.key()
+        self.private_keys()
         login = keys.load_key(self.login_key_file) if self.login_key_file.exists() else b""
         return IssuerKeys(self.key_file.read_bytes(), login, self.login_public())
 
     def contract(self) -> Contract:
         """The contract that tokens are issued for."""
         contract = Folder(self.path).contract()
-        if contract.issuer is None or contract.issuer.key != self.key().public:
+        signing = tuple(one.public for one in self.private_keys())
+        if contract.issuer is None or contract.issuer.keys != signing[: len(contract.issuer.keys)]:
             raise FormatError(
                 "contract-names-other-issuer",
                 f"The contract in {self.path} does not name the issuer whose key is beside it.",
             )
         return contract
 
-    def key(self) -> PrivateKey:
-        """The private key, which only its owner may read."""
+    def private_keys(self) -> tuple[PrivateKey, ...]:
+        """The private keys, one a slot, which only their owner may read."""
         try:
             mode, data = self.key_file.stat().st_mode & 0o077, self.key_file.read_bytes()
         except OSError as error:
@@ -106,7 +114,7 @@ class IssuerFolder:
             raise FormatError(
                 "key-readable-by-others", f"{self.key_file} must be a file that only its owner may read. chmod 600 it."
             )
-        return PrivateKey.from_pem(data)
+        return tuple(PrivateKey.from_pem(one) for one in pems(data))
 
     def secret(self) -> bytes:
         """What names are hidden by in the database."""
@@ -120,6 +128,17 @@ class IssuerFolder:
             raise FormatError(
                 "public-key-unreadable", f"{self.login_file} cannot be read as a public key: {error}."
             ) from error
+
+
+def pems(data: bytes) -> list[bytes]:
+    """The keys of a file that has one or several of them, in PEM."""
+    ended = b"-----END "
+    parts = data.split(ended)
+    if len(parts) == 1:
+        return [data]
+    rest = [part.split(b"\n", 1) for part in parts[1:]]
+    heads = [parts[0], *(after[1] if len(after) > 1 else b"" for after in rest[:-1])]
+    return [head + ended + tail[0] + b"\n" for head, tail in zip(heads, rest, strict=True)]
 
 
 def _write_secret(path: Path, data: bytes) -> None:

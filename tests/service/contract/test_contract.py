@@ -62,7 +62,7 @@ def test_a_design_that_does_not_keep_its_promise_is_refused() -> None:
     options["guarantee"] = {**options["guarantee"], "epsilon": 2.0}
     with pytest.raises(FormatError, match="keep"):
         Contract.from_bytes(json.dumps(options).encode())
-    with pytest.raises(FormatError, match="one report"):
+    with pytest.raises(FormatError, match="one episode"):
         contract(replace(weak, episodes=2))
 
 

@@ -133,9 +133,9 @@ def test_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         folder.contract()
     folder.key_file.chmod(0o644)
     with pytest.raises(FormatError):
-        folder.key()
+        folder.private_keys()
     with pytest.raises(FormatError):
-        issuer_folder(tmp_path / "third", MADE).__class__(tmp_path / "nowhere").key()
+        issuer_folder(tmp_path / "third", MADE).__class__(tmp_path / "nowhere").private_keys()
 
 
 def test_the_document_describes_every_route(tmp_path: Path) -> None:
