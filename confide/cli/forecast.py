@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
-@click.option("--next-told/--next-not-told", default=True, help="Whether the log has the state after a last step.")
+@click.option("--last-state/--no-last-state", default=True, help="Whether the log has the state after a last step.")
 @options.judge
 @click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
 @options.privacy
@@ -147,7 +147,7 @@ def _sizes(context: click.Context, fit_file: str | None, arguments: dict[str, An
         arguments["rewards_known"] = arguments["rewards_known"] or known
         columns = read_file.options.get("columns") or {}
         if columns and not columns.get("next_state"):  # named with the others, if there is one
-            arguments["next_told"] = False
+            arguments["last_state"] = False
         arguments.pop("labels_source", None)
         codes: dict[str, int] = {}
         if arguments["states"] is None or arguments["actions"] is None:

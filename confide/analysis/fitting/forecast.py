@@ -86,12 +86,12 @@ def forecast(
     next_states: int | None = None,
     rewards_known: bool = False,
     people: int | None = None,
-    next_told: bool = True,
+    last_state: bool = True,
     judge: float | str = AUTO,
 ) -> Forecast:
     """How much a guarantee costs for a problem of these sizes. The guarantee is central, or local for comparison.
 
-    next_told: the log tells the state after every step, the last one too; if not, visits are asked for beside transitions. people:
+    last_state: the log has the state after every step, the last one too; if not, visits are asked for beside transitions. people:
     how many there are, if that is known. judge: which share of them judges, as in a fit. Rows begin at about a tenth of whatever is
     least: these, or those who are needed.
     """
@@ -100,7 +100,7 @@ def forecast(
     most = spec.states
     default = max(2, math.ceil(SUPPORT_SHARE * most))
     width = validation.integer("next_states", min(default, most) if next_states is None else next_states, 1, most)
-    question, rows_of = question_for(_sizes(spec, rewards_known), next_told), [most, width]
+    question, rows_of = question_for(_sizes(spec, rewards_known), last_state), [most, width]
     if horizon == 1 and privacy.trust == LOCAL:
         question = CountQuestion(spec, (TRANSITIONS,) if rewards_known else (CENTRED, TRANSITIONS))
     elif horizon == 1:  # nothing follows, so a table of that saves nothing
