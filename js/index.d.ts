@@ -23,7 +23,7 @@ export interface JoinOptions {
   pin?: string;
   /** Where to remember; IndexedDB and localStorage if it is left out, and in Node it is needed. */
   storage?: DeviceStorage | null;
-  /** Another address of the same rounds, run by somebody else: a round that it knows otherwise is not followed. */
+  /** Another address of the same rounds, run by another operator: a round that it knows otherwise is not followed. */
   witness?: string | URL;
   /** Milliseconds within which all requests of a call end together; 10,000 if it is left out. */
   timeout?: number;
@@ -85,7 +85,7 @@ export interface Episode {
   act(state: number): number;
   act(state: string): string;
   /**
-   * What the action earned, in [0, 1], and the state that it led to, where that is known.
+   * The reward of the action, in [0, 1], and the state that it led to, where that is known.
    * action: what was done, where that was not what `act` said.
    */
   observe(reward: number, nextState?: number | string | null, action?: number | string): void;
@@ -93,14 +93,14 @@ export interface Episode {
   finish(): Promise<Uint8Array | null>;
 }
 
-/** What is observed of somebody, by the names that the contract describes: numbers, and values of categories. */
+/** What is observed of a user, by the names that the contract describes: numbers, and values of categories. */
 export type Observed = Readonly<Record<string, number | string>>;
 
 /** One episode under a contract that describes features, in memory only. Actions come and go by name. */
 export interface ObservedEpisode extends Omit<Episode, "act" | "observe"> {
   /** What to do: by the policy of the day, or at random where there is none yet. */
   act(observed: Observed): string;
-  /** What the action earned, in [0, 1], and what is observed next, where steps follow. action: what was done, where that was not what `act` said. */
+  /** The reward of the action, in [0, 1], and what is observed next, where steps follow. action: what was done, where that was not what `act` said. */
   observe(reward: number, next?: Observed | null, action?: string | null): void;
   /**
    * The best of the actions on offer (all, if left out), for contracts of one step with a window. Its reward may come later, by

@@ -8,7 +8,7 @@ export function likelihood(
   contract: Contract,
   report: { row: number; cells: Float64Array },
 ): { of(lived: Lived): number; most: number | null; least: number | null } | null;
-/** The logarithm of the chance that `sent` of so many bits are one, of which `set` were, after each was flipped with a chance. */
+/** The logarithm of the chance that `sent` of this many bits are one, of which `set` were, after each was flipped with a chance. */
 export function flipped(bits: number, set: number, sent: number, flip: number): number;
 /** The state and the action that a report about an asked pair is about: its row says which. */
 export function pair(design: Design, row: number): { state: number; action: number };

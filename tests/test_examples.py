@@ -174,12 +174,12 @@ def test_shares_that_break_their_promise_are_refused(maker: Any, code: str, monk
 def test_a_sceptic_proves_something_and_no_more_than_is_certified() -> None:
     printed = run("sceptic.py", seconds=240)
     results = [float(word) for word in re.findall(r"proved (\d+\.\d+)", printed)]
-    # Each bound is false with probability 1e-3; that it exceeds 1 by so much takes more luck than 1e-6.
+    # Each bound is false with probability 1e-3; that it exceeds 1 by so much has a chance below 1e-6.
     assert len(results) == 3 and max(results) < 1.3 and results[0] > 0.6
 
 
 def test_a_design_whose_guarantee_is_false_would_tell_much_and_is_refused() -> None:
-    """The guess is right .88 of the time; below .76 of 400 times it is once in 10^11, and .731 is what the promise allows."""
+    """The guess is right .88 of the time; below .76 of 400 times it is once in 10^11, and .731 is what the guarantee allows."""
     printed = run("sceptic_contract.py", seconds=120)
     right, allowed = (float(word) for word in re.findall(r"(?:right|allows) (\d+\.\d+)", printed))
     assert right > 0.76 > allowed
@@ -198,7 +198,7 @@ def test_lengths_tell_a_sceptic_nothing() -> None:
 def test_a_sceptic_reads_along_on_the_wire_of_a_service() -> None:
     printed = run("sceptic_service.py", seconds=500)
     certified, result = (float(word) for word in re.findall(r"(?:certified|proved) (\d+(?:\.\d+)?)", printed))
-    # The bound is false with probability 1e-3; that it exceeds 2 by so much, or is so small, takes more luck than 1e-6.
+    # The bound is false with probability 1e-3; that it exceeds 2 by so much, or is so small, has a chance below 1e-6.
     assert certified == 2 and 0.2 < result < 2.5
 
 

@@ -257,7 +257,7 @@ def test_a_witness_waits_for_its_quorum() -> None:
 
 
 def test_no_compiled_loop_stands_in_for_a_book_it_does_not_know() -> None:
-    """Under local trust reports after everybody are played stepwise; a witness would be passed over."""
+    """Under local trust reports after every user are played stepwise; a witness would be passed over."""
     ours = prepare("obi", RIVER, Local(2.0), 24, schedule="every", mechanism="laplace")
     theirs = prepare("obi", RIVER, Guarantee(WITNESS, 2.0), 24, schedule="every", mechanism="laplace")
     assert choose_engine(ours, None) == "stepwise" and choose_engine(theirs, None) == "batched"

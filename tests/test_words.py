@@ -96,10 +96,22 @@ def test_pages_have_the_words_of_the_field() -> None:
     assert len(found) > 50 and {page: words for page, words in found.items() if words} == {}
 
 
+def test_code_in_pages_has_the_words_of_the_field() -> None:
+    found = {
+        str(page.relative_to(ROOT)): words
+        for page in (*GUIDE, ROOT / "README.md", ROOT / "js" / "README.md")
+        for block in re.findall(r"^```.*?^```", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        if (words := [word for word in DIALECT.findall(block) if not STATISTICS.match(word)])
+    }
+    assert found == {}
+
+
 def helps(command: click.Command, name: str) -> dict[str, str]:
     """What a command and those below it say of themselves and of their options."""
     texts = [command.help, command.short_help, command.epilog]
-    texts += [option.help for option in command.params if isinstance(option, click.Option)]
+    for option in command.params:
+        if isinstance(option, click.Option):
+            texts += [option.help, *option.opts, *option.secondary_opts]
     found = {name: "\n".join(text for text in texts if text)}
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -116,7 +128,7 @@ def test_help_texts_have_the_words_of_the_field() -> None:
 
 
 def said(source: str) -> Iterator[tuple[int, str]]:
-    """Sentences in a program's strings with their lines, an f-string's parts joined; not docstrings and words in small letters."""
+    """Sentences in a program's strings with their lines, an f-string's parts joined; not docstrings and lower-case words."""
     tree = ast.parse(source)
     silent = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -194,23 +206,36 @@ def explained(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value.value
 
 
+def remarked(source: str) -> Iterator[tuple[int, str]]:
+    """Comments of a script, with their lines."""
+    for found in re.finditer(r"/\*.*?\*/|(?<!:)//[^\n]*", source, flags=re.DOTALL):
+        yield source.count("\n", 0, found.start()) + 1, found.group()
+
+
 STATISTICS = re.compile(r"(asked|answer(s|ed)?|questions?)$", flags=re.IGNORECASE)
 """A kind of statistic is a `Question` in code, which is asked and answered: what its reader learns from `protocol.kinds`."""
 
 
 def test_comments_and_docstrings_have_the_words_of_the_field() -> None:
-    paths = [path for folder in (*SOURCES, "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+    paths = [path for folder in (*SOURCES, "examples", "tests") for path in sorted((ROOT / folder).rglob("*.py"))]
+    scripts = [
+        path
+        for folder in ("js/src", "js/extra", "js/test", "confide/service/dashboard/static")
+        for path in sorted((ROOT / folder).glob("*.*js"))
+    ]
     found = [
         (str(path.relative_to(ROOT)), line, words)
-        for path in paths
-        for line, text in explained(path.read_text(encoding="utf-8"))
+        for path in (*paths, *scripts)
+        for line, text in (explained if path.suffix == ".py" else remarked)(path.read_text(encoding="utf-8"))
         if (words := [word for word in dialect(text) if not STATISTICS.match(word)])
     ]
-    assert len(paths) > 500 and found == []
+    assert len(paths) > 700 and len(scripts) > 30 and found == []
 
 
 def test_what_is_explained_is_seen() -> None:
     source = '"""Nobody."""\nx = 1  # whoever asks\nWORTH = "nobody"\n"""`told` so many."""\n'
+    script = 'let a = "http://nobody"; // told\n/** {promise}\n * `parcel` */\n'
+    assert [(line, dialect(text)) for line, text in remarked(script)] == [(1, ["told"]), (2, ["promise"])]
     assert [(line, dialect(text)) for line, text in explained(source)] == [
         (2, ["whoever"]),
         (1, ["Nobody"]),

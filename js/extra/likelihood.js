@@ -1,8 +1,8 @@
-/** How likely a life is to send given bytes, for whoever wants to see what a report gives away; a device needs none of this. */
+/** How likely a life is to send given bytes, for readers who want to see what a report gives away; a device needs none of this. */
 
 import { category, count } from "../src/question.js";
 
-/** (width,) for each category, the logarithm of the chance that these cells are told of it. */
+/** (width,) for each category, the logarithm of the chance that these cells are reported of it. */
 function told({ epsilon, encoding }, cells) {
   if (encoding === "k-ary") {
     const hit = -Math.log1p((cells.length - 1) * Math.exp(-epsilon));
@@ -22,7 +22,7 @@ function told({ epsilon, encoding }, cells) {
   return Array.from(cells, (bit) => base - chance(bit, miss) + chance(bit, hit));
 }
 
-/** The logarithm of the chance that of so many bits, of which `set` are one, `sent` are one after each was flipped with a chance. */
+/** The logarithm of the chance that of this many bits, of which `set` are one, `sent` are one after each was flipped with a chance. */
 export function flipped(bits, set, sent, flip) {
   const [logFlip, logKeep] = [Math.log(flip), Math.log1p(-flip)];
   const choose = (n, k) => Array.from({ length: k }, (_, at) => Math.log((n - at) / (at + 1))).reduce((sum, one) => sum + one, 0);

@@ -1,4 +1,4 @@
-/** Reads the bytes of a report again, for whoever wants to see what leaves a page; a device needs none of this. */
+/** Reads the bytes of a report again, for readers who want to see what leaves a page; a device needs none of this. */
 
 import { require } from "../src/question.js";
 import { wholeType } from "../src/report.js";

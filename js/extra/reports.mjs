@@ -1,6 +1,6 @@
 /**
  * The reports that a page would draw, many at once: reads {contract, episodes, times} from standard input, and writes the report of every
- * episode so many times, each after its length in four bytes. They are drawn by src/, with the randomness that a page has.
+ * episode this many times, each after its length in four bytes. They are drawn by src/, with the randomness that a page has.
  */
 
 import { readFileSync } from "node:fs";

@@ -10,12 +10,12 @@ import { letter, readLaw, readPolicies, readRound, service, verdict } from "./wi
 
 const BLANK = '{"spent":[],"services":{}}';
 const LETTER = "application/vnd.confide.report";
-const LOST = 3600000; // after so many milliseconds an episode of a page that is gone is reported as an empty one;
-const GONE = 60000; // after so many where it has a time of its own, and pages cannot know of each other
-const LOOK = 900000; // a batch is asked after within so many
+const LOST = 3600000; // after this many milliseconds an episode of a page that is gone is reported as an empty one;
+const GONE = 60000; // after this many where it has a time of its own, and pages cannot know of each other
+const LOOK = 900000; // a batch is asked after within this many
 const TIMEOUT = 10000;
 
-/** Milliseconds since 1970 by a clock that is set once a page, so that nobody can put it back. */
+/** Milliseconds since 1970 by a clock that is set once a page, so that no script can put it back. */
 const now = () => performance.timeOrigin + performance.now();
 
 function later(wait, work) {
@@ -102,7 +102,7 @@ export class Device {
       const { contract, head } = await this.#change((memory) => memory);
       joined = contract && (await readContract(fromBase64(contract)));
       stays = joined && (pin ?? joined.pin) === joined.pin;
-      const next = stays && head?.ended && head.successor; // signed by whoever was joined
+      const next = stays && head?.ended && head.successor; // signed by the service that was joined
       this.contract = stays && !next ? joined : await this.#accept(next ? `sha256:${next}` : pin, joined, stays, signal);
     } catch (error) {
       if (error instanceof Refusal) this.refusal = error.message;
@@ -125,7 +125,7 @@ export class Device {
     return shown;
   }
 
-  /** Works on {contract, head, open, letter} of this service, and what was spent. */
+  /** Works on {contract, head, open, `letter`} of this service, and what was spent. */
   #change(work) {
     return exclusive(this.#storage, async () => {
       const all = JSON.parse((await this.#storage.get("confide")) ?? BLANK);
@@ -333,7 +333,7 @@ export class Device {
     const { epoch, wait } = end; // only where it was taken
     await this.#change((memory) => {
       if (memory.letter?.body !== kept.body) return;
-      // Until the batch is closed: whoever took it may forget.
+      // Until the batch is closed: the process that took it may forget.
       if (epoch) Object.assign(memory.letter, { epoch, due: now() + 1000 * wait });
       else memory.letter = null;
     });

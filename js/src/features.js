@@ -1,11 +1,11 @@
-/** Services about described features: what is observed as numbers, its moments, and how they are told; confide/mdp/described.py, protocol/kinds/moments.py and mechanisms/privunit.py have the proofs. */
+/** Services about described features: what is observed as numbers, its moments, and how they are reported; confide/mdp/described.py, protocol/kinds/moments.py and mechanisms/privunit.py have the proofs. */
 
 import { inside, require } from "./question.js";
 import { atLeast, below, exp, gaussian } from "./random.js";
 
 const MOST = { inputs: 64, values: 4096, terms: 512, actions: 4096, power: 16, size: 1e6, candidates: 4096, numbers: 2 ** 24 };
 const ROUNDED = 1e-9;
-const NO_REWARD = 0; // the outcome of a choice of which none was told by the time of sending
+const NO_REWARD = 0; // the outcome of a choice of which none was known by the time of sending
 
 const demand = (holds) => require(holds, "The contract describes features as this version does not know, or with other numbers. Update it.");
 const several = (list, least, most) => Array.isArray(list) && list.length >= least && list.length <= most;
@@ -129,7 +129,7 @@ export function moments(question, lived) {
   return cells;
 }
 
-/** Never beyond the limits of whoever counts, though their floats may differ in the last digit. */
+/** Never beyond the limits of the aggregate, though their floats may differ in the last digit. */
 const limitsBy = (reach, grid) => ({ bound }) => {
   const far = bound * (1 + ROUNDED) + ROUNDED + reach;
   return [Math.floor((-far / grid) * (1 - 1e-12)), Math.ceil((far / grid) * (1 - 1e-12))];
@@ -160,7 +160,7 @@ function gaussianMoments(question, { sigma, grid }) {
   return { packing: "whole", units: 1, randomise: (cells) => cells.map((one) => one + draw()), limits: limitsBy(sigma * 4.900964207963194, grid), loss };
 }
 
-/** Of M directions that nobody chose k are favoured, those closest to the vector: exactly epsilon, whatever floats say of closeness. */
+/** Of M directions drawn at random k are favoured, those closest to the vector: exactly epsilon, whatever floats say of closeness. */
 export function privUnit(question, told) {
   const { epsilon, vector, bound, candidates, favoured, length, grid } = told;
   demand([epsilon, bound, length, grid].every(positive) && grid <= 1 && vector === question.width);

@@ -77,7 +77,7 @@ function additive({ kind, resolution }, { grid }, scale, reach, most, sampler, l
     WRONG,
   );
   const draw = sampler(...atLeast(scale, all));
-  // Never beyond the limits of whoever counts, though their floats may differ in the last digit.
+  // Never beyond the limits of the aggregate, though their floats may differ in the last digit.
   const limits = ({ part, trials }) => {
     const half = part === "centred" ? trials / 2 : 0;
     return [Math.floor(((-half - reach) / grid) * (1 - 1e-12)), Math.ceil(((trials - half + reach) / grid) * (1 - 1e-12))];

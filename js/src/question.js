@@ -79,7 +79,7 @@ export function admit({ states: size, actions: choices, horizon, last }, { state
   );
 }
 
-/** (cells,) counts of an episode in units of 1/resolution. earned: its rewards as multiples of 1/levels. */
+/** (cells,) counts of an episode in units of 1/resolution. `earned`: its rewards as multiples of 1/levels. */
 export function count(question, episode, earned) {
   admit(question, episode);
   const { states, actions } = episode;
@@ -114,7 +114,7 @@ export function category(question, episode, earned, at) {
   const pair = (step) => states[step] * choices + actions[step];
   const asked = kind === "asked";
   const step = asked ? actions.findIndex((_, one) => (layers > 1 ? one * size * choices : 0) + pair(one) === at) : at;
-  // Cut off at the horizon, nobody knows where a last step would have led.
+  // Cut off at the horizon, it is unknown where a last step would have led.
   if (!(step in actions) || (asked && end && step + 1 === horizon)) return width - 1;
   const following = nexts === 1 ? 0 : end && step + 1 === actions.length ? size : states[step + 1];
   const bit = question.objective === "cost" ? 1 - earned[step] : earned[step];

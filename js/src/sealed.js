@@ -20,7 +20,7 @@ async function mac(key, ...parts) {
 const extract = (salt, suite, label, material) => mac(salt, VERSION, suite, label, material);
 const expand = async (key, suite, label, info, size) => (await mac(key, [0, size], VERSION, suite, label, info, [1])).slice(0, size);
 
-/** What only whoever has the other half of a key can read: the ephemeral public key, then the ciphertext. pair, more: of test vectors; pair is drawn, more is empty. */
+/** What only the holder of the other half of a key can read: the ephemeral public key, then the ciphertext. pair, more: of test vectors; pair is drawn, more is empty. */
 export async function encrypt(key, info, message, pair, more = []) {
   const { publicKey, privateKey } = pair ?? (await crypto.subtle.generateKey("X25519", false, ["deriveBits"]));
   const [mine, theirs] = await Promise.all([publicKey, key].map(async (one) => new Uint8Array(await crypto.subtle.exportKey("raw", one))));
@@ -40,7 +40,7 @@ export async function sealingKey(raw) {
   return key;
 }
 
-/** A parcel, sealed: its ticket, "cfs1", when it is to be opened (8, ms since 1970), version (4), and the message. */
+/** An upload, sealed: its ticket, "cfs1", when it is to be opened (8, ms since 1970), version (4), and the message. */
 export async function sealedParcel(key, parcel, opens, version, pair) {
   const head = new Uint8Array(TICKET_BYTES + 16);
   head.set(parcel.subarray(0, TICKET_BYTES));
@@ -52,7 +52,7 @@ export async function sealedParcel(key, parcel, opens, version, pair) {
 }
 
 /**
- * {parcel, leaver, handed, unsealed} of a contract whose uploads are sealed. A page that shows its users what leaves sets `onseal` of
+ * {`parcel`, leaver, handed, unsealed} of a contract whose uploads are sealed. A page that shows its users what leaves sets `onseal` of
  * its contract, which is called with each upload before and after it was sealed.
  */
 export async function readSealing({ trust, parcel: plain, intermediary: { sealing } }) {

@@ -72,7 +72,7 @@ export function withinBudget({ horizon, states: size, actions: choices }, budget
   });
 }
 
-/** Poisson(1): so many heads before the first tails are kept with the chance 2^(n-1)/n!. */
+/** Poisson(1): as many heads before the first tails are kept with the chance 2^(n-1)/n!. */
 function poissonOne() {
   for (;;) {
     let heads = 0;

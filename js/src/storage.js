@@ -8,7 +8,7 @@ export function memoryStorage() {
   return { local, get: local.getItem, set: local.setItem };
 }
 
-/** IndexedDB, and in a page localStorage besides; whole: false where one of them cannot be read, so that nobody knows what was spent. */
+/** IndexedDB, and in a page localStorage besides; whole: false where one of them cannot be read, so that it is unknown what was spent. */
 export async function browserStorage() {
   if (!("indexedDB" in globalThis)) return null;
   const page = "window" in globalThis;
@@ -73,7 +73,7 @@ const turns = new WeakMap();
 const locks = () => globalThis.navigator?.locks;
 const episodeLock = (id) => `confide-episode-${id}`;
 
-/** Work while nobody else does, in this tab or another. */
+/** Work while no other page does, in this tab or another. */
 export function exclusive(storage, work) {
   if (locks()) return locks().request("confide-device", { signal: AbortSignal.timeout(PATIENCE) }, work);
   const turn = (turns.get(storage) ?? Promise.resolve()).then(work, work);

@@ -1,4 +1,4 @@
-/** Where somebody stands between devices and the collector: a shuffler who adds up reports, or a curator who is trusted with episodes. */
+/** Where an intermediary stands between devices and the collector: a shuffler who adds up reports, or a curator who is trusted with episodes. */
 
 import { fromBase64, toBase64 } from "./contract.js";
 import { admit, ask, inside, require } from "./question.js";
@@ -14,7 +14,7 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const [STEADY, AFTER] = [16, 8]; // batches of the first size, and of every doubled one
 const MONTH = 30 * 86400;
 
-/** {question, mechanism, parcel, between} of a contract that takes tickets. shares, featured: the modules for shares of noise and for features, where there are. */
+/** {question, mechanism, `parcel`, between} of a contract that takes tickets. shares, featured: the modules for shares of noise and for features, where there are. */
 export function readTicketed(told, shares, featured) {
   const { trust, window, intermediary: about } = told;
   const inMonth = (one) => typeof one === "number" && one >= 0 && one <= MONTH;
@@ -108,10 +108,10 @@ export function readTicket(bytes, hash) {
   return { ticket: toBase64(bytes), batch: view.getUint32(36, true), round: view.getUint32(44, true) };
 }
 
-/** The line to a shuffler or a curator. collector: a line to whoever says where it is; at: makes a line to an address. */
+/** The line to a shuffler or a curator. collector: a line to the server that says where it is; at: makes a line to an address. */
 function between({ hash, intermediary: { role, address, patience } }, collector, at) {
   let line = null;
-  /** An address that is not in the contract is believed on this computer only: anybody could have named it. */
+  /** An address that is not in the contract is believed on this computer only: anyone could have named it. */
   const reached = async (signal) => {
     if (!line) {
       const { href, hostname, protocol } = new URL(address ?? reading(await collector.get("/v1/intermediary", signal)).address);
@@ -141,9 +141,9 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
         if (status !== 201) throw new Error(`no ticket: ${status}`);
         return readTicket(fromBase64(told.ticket), hash);
       }),
-    /** Of a page that closes: nobody hears the answer. */
+    /** Of a page that closes: no page hears the answer. */
     hand: (body, signal = AbortSignal.timeout(10000)) => asked(signal, (door) => door.post(DOORS[role], MEDIA_TYPE, body, signal)),
-    /** As `verdict`, or {epoch, wait}: it was taken by this process, and what became of it is to be asked after so many seconds. */
+    /** As `verdict`, or {epoch, wait}: it was taken by this process, and what became of it is to be asked after this many seconds. */
     deliver: ({ batch, epoch }, body, signal) =>
       asked(signal, async (door) => {
         if (epoch != null) {

@@ -38,7 +38,7 @@ export function service(url, ask) {
   const heard = async (answer) => ({ status: answer.status, headers: answer.headers, told: Object(await answer.json().catch(() => null)) });
   return {
     get: (path, signal, more) => call(path, signal, (answer) => document(path, answer), more),
-    /** {status, headers, told}: what the answer tells, if that is JSON. */
+    /** {status, headers, `told`}: what the answer tells, if that is JSON. */
     post: (path, type, body, signal) =>
       call(path, signal, heard, { method: "POST", headers: { "content-type": type }, body, keepalive: body.length < 60000 }),
   };
@@ -64,7 +64,7 @@ export async function readRound(bytes, { key, hash: contract }, held) {
   return found;
 }
 
-/** Policies by their common hash, of which everybody follows one: each from step and state to the chances of actions. read: of another form. */
+/** Policies by their common hash, of which every user follows one: each from step and state to the chances of actions. read: of another form. */
 export async function readPolicies(bytes, name, spec, read = readPolicy) {
   const known = hex(await sha256(bytes)) === name;
   const parts = known ? (text(bytes) === "cfm1" ? several(bytes) : [bytes]) : [];

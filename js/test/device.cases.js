@@ -371,7 +371,7 @@ export function cases(golden) {
       const stories = [
         [(e) => (e.act(2), e.observe(1, 1)), ((2 * 2 + 1) * 3 + 1) * 2 + 1],
         [(e) => (e.act(2), e.observe(0, 1), e.act(1), e.observe(1, 2)), ((2 * 2 + 1) * 3 + 1) * 2], // beyond the horizon
-        [(e) => (e.act(2), e.observe(1), e.act(0)), ((2 * 2 + 1) * 3 + 0) * 2 + 1], // told by the next act
+        [(e) => (e.act(2), e.observe(1), e.act(0)), ((2 * 2 + 1) * 3 + 0) * 2 + 1], // given by the next act
         [(e) => (e.act(1), e.act(2), e.observe(1, 1)), ((2 * 2 + 1) * 3 + 1) * 2 + 1], // asked twice
         [(e) => (e.act(2), e.observe(1)), 36], // the state after it is unknown
         [(e) => e.act(2), 36], // no outcome

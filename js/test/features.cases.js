@@ -78,7 +78,7 @@ export function cases({ featured: golden }) {
       }
     },
     "the mean of messages is the vector, and no other multiple of it": () => {
-      // How far <u, w> is from nought follows from how often a favoured direction is told: at 2/3 and 3/2 of epsilon means are others.
+      // How far <u, w> is from nought follows from how often a favoured direction is reported: at 2/3 and 3/2 of epsilon means are others.
       const { unit } = golden.units[0];
       const { loss, randomise } = privUnit({ width: 3 }, { ...unit, vector: 3 });
       same(loss, { epsilon: unit.epsilon }, "its loss");

@@ -13,7 +13,7 @@ import { ok, same } from "./checks.js";
 
 const ALARM = 1e-6;
 
-/** Whether so many draws look like a law. counts and chances: by bin. */
+/** Whether this many draws look like a law. counts and chances: by bin. */
 export function accepted(counts, chances) {
   const draws = counts.reduce((sum, one) => sum + one, 0);
   const log = Math.log((2 * counts.length) / ALARM);

@@ -1,5 +1,5 @@
 /**
- * A collector in a few lines: it serves a contract, signed rounds and policies, and takes letters, or fails as it is told to.
+ * A collector in a few lines: it serves a contract, signed rounds and policies, and takes submissions, or fails as it is set to.
  * Where the contract has one, a shuffler or a curator besides, at an address of its own.
  */
 
@@ -47,7 +47,7 @@ export async function openService(contract, changes = {}, keys = null) {
     letters: [],
     asked: [],
     status: 201,
-    /** How letters and parcels are answered instead, if not by the service. */
+    /** How submissions and uploads are answered instead, if not by the service. */
     answer: null,
     contract: bytes,
     /** Of the shuffler or the curator: who took what, the tickets that are left, and the batches that are closed, by their epoch. */
@@ -81,7 +81,7 @@ export async function openService(contract, changes = {}, keys = null) {
     laws: {},
     rounds: {},
     round: -1,
-    /** Publishes several policies of one action each, of which everybody follows one. */
+    /** Publishes several policies of one action each, of which every user follows one. */
     async publishSeveral(...actions) {
       const parts = [];
       for (const action of actions) {

@@ -73,7 +73,7 @@ const BROKEN = {
 export function cases(golden) {
   const contract = JSON.parse(golden.designs[0].contract);
 
-  /** A service that nobody knows yet, and visits to it: each by a page of its own, with the stores of a page. */
+  /** A new service, and visits to it: each by a page of its own, with the stores of a page. */
   async function opened(changes) {
     const name = crypto.randomUUID();
     const url = `https://${name}.example`;

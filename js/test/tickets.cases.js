@@ -89,7 +89,7 @@ export function cases(golden) {
         const still = { states: Array(spec.horizon + 1).fill(0), actions: Array(spec.horizon).fill(0), rewards: Array(spec.horizon).fill(0) };
         const sums = new Float64Array(design.question.width);
         for (let one = 0; one < many; one++) unpack(design, respond(design, still)).cells.forEach((cell, at) => (sums[at] += cell));
-        // Cells about places where nobody was: all their bits are zeros that were flipped.
+        // Cells about places without visits: all their bits are zeros that were flipped.
         const away = [...sums.keys()].filter((at) => design.question.kind === "step" ? at % (2 * spec.states) !== 0 || at >= 2 * spec.states : at > 0 && sums[at] < 0.55 * many * high[at]);
         const bits = away.reduce((sum, at) => sum + high[at] * many, 0);
         const ones = away.reduce((sum, at) => sum + sums[at], 0);

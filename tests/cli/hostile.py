@@ -21,7 +21,7 @@ Words = tuple[str, ...]
 
 
 def fit(*words: str, data: str = "log.parquet", sizes: Words = SIZES, promise: Words = PROMISE) -> Words:
-    """A fit that would go ahead, but for `words`: of an option told twice the last one holds."""
+    """A fit that would go ahead, but for `words`: of an option given twice the last one holds."""
     return ("fit", data, *sizes, *promise, "--out", "out", *words)
 
 

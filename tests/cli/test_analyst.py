@@ -1,4 +1,4 @@
-"""What an analyst is told: messages from her world, pictures before spending, and how many people it would take."""
+"""What an analyst reads: messages from her world, pictures before spending, and how many people it would take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`confide certificate` shows a promise, or refuses to."""
+"""`confide certificate` shows a guarantee, or refuses to."""
 
 from __future__ import annotations
 

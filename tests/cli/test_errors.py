@@ -18,7 +18,7 @@ from tests.refusals import refused
 SIMULATE = ["simulate", "random/2x2", "--trust", "local", "--episodes", "10", "--seeds", "1"]
 AUDIT = ["audit", "--trust", "local", "--mechanism", "laplace", "--samples", "1000"]
 
-# What is wrong with a promise, and the code of the refusal.
+# What is wrong with a guarantee, and the code of the refusal.
 PROMISES: list[tuple[list[str], str]] = [
     (["--epsilon", "0"], "not-positive: epsilon"),
     (["--epsilon", "-1"], "not-positive: epsilon"),

@@ -22,7 +22,7 @@ RHO = ["--rho", "0.5"]
 
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A learner that is quick and does as it is told."""
+    """A learner that is quick and does as it is set to."""
     monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.LearnerListing("frequent", "for tests", Frequent))
 
 
@@ -239,5 +239,5 @@ def test_the_real_learner_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     words = ["--states", "2", "--actions", "2", "--horizon", "3", "--fixed-length", "--rho", "2", "--budget", "2"]
     assert run(["fit", str(path), *words, "--out", str(tmp_path / "policy"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert 2.2 < document["lower"] <= document["value"] < 2.7  # the best is worth 0.5 + 1 + 1
+    assert 2.2 < document["lower"] <= document["value"] < 2.7  # the best has the value 0.5 + 1 + 1
     assert (confide.load(tmp_path / "policy").policy.actions[:2] == 1).all()

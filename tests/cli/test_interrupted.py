@@ -68,7 +68,7 @@ def heard() -> None:
 
 
 def interrupted(folder: Path, slow: Path, *more: str, seeds: int = 2) -> subprocess.CompletedProcess[str]:
-    """The command in a process group of its own, which is sent what Ctrl-C sends when so many seeds are kept."""
+    """The command in a process group of its own, which is sent what Ctrl-C sends when this many seeds are kept."""
     words = command(folder, slow, *more)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "preexec_fn": heard}
     with subprocess.Popen(words, text=True, start_new_session=True, env=HERE, **pipes) as process:  # type: ignore[call-overload]

@@ -59,7 +59,7 @@ def test_budget_check_fit_refit_evaluate(log: Path, said: Any) -> None:
         assert list(result["coverage"]) == ["pairs", "practice", "kept"]
     document = said("evaluate", policy)
     assert list(document) == ["value", "low", "high", "practice", "gain", "confidence"]
-    said("refit", policy, "--alone", "--out", f"{policy}3")  # nobody's practice is known in this world
+    said("refit", policy, "--alone", "--out", f"{policy}3")  # no one's practice is known in this world
     exact = said("evaluate", f"{policy}3", "--env", "riverswim/3")
     for keys in (document, exact):
         assert all(f"`{key}`" in section("Evaluate") for key in keys)

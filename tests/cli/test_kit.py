@@ -78,7 +78,7 @@ def test_a_backup_of_a_running_service_is_whole_and_an_older_one_is_not_restored
     with running(folder) as service:  # it starts: nothing published is missing
         assert service.collector.current == 3
         assert service.send(letter(MADE, 19)) == 200, "counted before the backup"
-        # Where the folder is lost, whoever still shows the chain decides.
+        # Where the folder is lost, the party that still shows the chain decides.
         seen = ("restore", str(tmp_path / "early"), str(tmp_path / "elsewhere"), "--seen", service.url)
         assert "backup-behind" in refused(capsys, *seen) and not (tmp_path / "elsewhere").exists()
         again = run(capsys, "restore", str(tmp_path / "late"), str(tmp_path / "elsewhere"), "--seen", service.url)
@@ -199,7 +199,7 @@ def test_a_backup_of_postgres_goes_into_an_empty_one(tmp_path: Path, capsys: pyt
 
 
 def test_the_issuer_is_in_the_backup_and_a_newer_one_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without its key nobody gets a token again; and an older list of who has one would give some a second."""
+    """Without its key no one gets a token again; and an older list of who has one would give some a second."""
     choices = {"spec": Spec(3, 2, 4), "promise": Local(4.0), "people": 40}
     folder = make_admitting(tmp_path / "tea", schedule=Schedule.batches(40, 2), **choices)
     issuer = IssuerFolder(folder.issuer_path)

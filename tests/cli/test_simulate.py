@@ -46,7 +46,7 @@ def test_json_is_one_object(capsys):
 @pytest.mark.parametrize("promise", [["--trust", "none"], ["--trust", "local", "--epsilon", "2"], ["--epsilon", "1"]])
 @pytest.mark.parametrize("calibration", ["sound", "tight"])
 def test_every_learner_under_every_trust(learner, promise, calibration, capsys):
-    # Loops that plan after everybody are compiled for each pair of learner and noise: once is enough here.
+    # Loops that plan after every user are compiled for each pair of learner and noise: once is enough here.
     batches = [] if (learner, calibration) == ("ucbvi", "sound") else ["--schedule", "batches:20"]
     code = run(
         [

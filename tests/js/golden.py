@@ -189,7 +189,7 @@ def contract(design: Design, **changes: Any) -> dict[str, Any]:
 
 
 def walk(question: CountQuestion, rng: np.random.Generator, steps: int) -> tuple[Trajectory, np.ndarray]:
-    """A random episode of so many steps, and its rewards as multiples of 1/levels."""
+    """A random episode of this many steps, and its rewards as multiples of 1/levels."""
     spec = question.spec
     levels = rng.integers(0, question.levels + 1, steps)
     states = rng.integers(0, spec.states, steps + 1)
@@ -395,7 +395,7 @@ def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _sealed(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
-    """Parcels and their sealed uploads, by an ephemeral key that a test chose; and the RFC's own vector."""
+    """Uploads and their sealed uploads, by an ephemeral key that a test chose; and the RFC's own vector."""
     parcels = [bytes.fromhex(one["bytes"]) for one in _parcels(made, rng)["parcels"]]
     rows = []
     for version, data in enumerate(parcels):
@@ -504,7 +504,7 @@ def written_with_issuer(design: Design, **options: Any) -> Contract:
 
 
 def _weak() -> list[str]:
-    """Contracts that do not keep what they guarantee, by a part in a million, or that nobody can keep."""
+    """Contracts that do not keep what they guarantee, by a part in a million, or that no one can keep."""
     results = []
     for design in designs():
         given = contract(design)

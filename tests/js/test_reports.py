@@ -157,7 +157,7 @@ def test_reports_are_read_summed_and_give_estimates_within_their_radius(
 
 
 def _whole(design: Design, people: list[Trajectory], rows: list[int]) -> dict[str, np.ndarray]:
-    """What everybody did."""
+    """What every user did."""
     asked = design.question.counts.having(parts=("visits", "rewards", "transitions"))
     exact = sum(count(asked, one, one.rewards.astype(np.int64)) for one in people) / asked.resolution
     return {part: exact[where] for part, where in asked.slices.items()}
@@ -201,7 +201,7 @@ def test_reports_have_the_mechanisms_mean_and_variance(promise: Guarantee, name:
 
 
 def _by_category(design: Design, one: Trajectory, told: list[Report]) -> tuple[np.ndarray, np.ndarray]:
-    """How often each row and category was told, and how likely that is."""
+    """How often each row and category was reported, and how likely that is."""
     question, mechanism = design.question, design.mechanism
     spec = question.spec
     sums = np.zeros((question.rows, question.width))

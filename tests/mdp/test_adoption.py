@@ -131,7 +131,7 @@ def test_the_numbers_of_the_test_are_what_the_docstring_says() -> None:
         np.zeros((4, 1)), np.zeros((3, 1, 2)), taken, np.full((1, 1, 2), 0.5), BY_STATE, 0.0, signs, before
     )
     found = contrasts(test, one)[0]
-    # By step: repeats 0, 1, 0; brought before 0, 1/3, 1/3; worth less 0, 0, 0; late 0, 0, 1; two steps ago it was the
+    # By step: repeats 0, 1, 0; brought before 0, 1/3, 1/3; lower value 0, 0, 0; late 0, 0, 1; two steps ago it was the
     # policy's, which chance does half of the time: 0, 0, 1/2.
     g = np.array([[0, 0, 0, 0, 0], [1, 1 / 3, 0, 0, 0], [0, 1 / 3, 0, 1, 0.5]])
     p = g.copy()

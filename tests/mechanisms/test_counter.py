@@ -1,4 +1,4 @@
-"""What all continual counters promise, whatever their noise looks like."""
+"""What all continual counters guarantee, whatever their noise looks like."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def counters(releases: int, times: int, apart: int) -> list[FactoredCounter]:
 
 
 def patterns(releases: int, times: int, apart: int) -> Iterator[tuple[int, ...]]:
-    """Every set of at most so many batches, any two at least so far apart."""
+    """Every set of at most this many batches, any two at least so far apart."""
     for many in range(1, times + 1):
         for batches in itertools.combinations(range(releases), many):
             if all(later - sooner >= apart for sooner, later in itertools.pairwise(batches)):

@@ -29,7 +29,7 @@ VECTORS = [np.array(each) for each in itertools.product((-1.0, -0.5, 0.0, 0.5, 1
 
 
 class Scripted:
-    """Noise of which every draw of an index is told beforehand."""
+    """Noise of which every draw of an index is given beforehand."""
 
     secure, drawn_by = True, "scripted"
 

@@ -53,7 +53,7 @@ def test_the_law_of_a_crowd_is_a_binomial() -> None:
 
 
 def hockey_stick(law: NDArray[np.float64], shifts: tuple[int, ...], epsilon: float) -> float:
-    """delta of several cells that are shifted by so many grids, from the definition."""
+    """delta of several cells that are shifted by this many grids, from the definition."""
     here, there = np.ones(1), np.ones(1)
     for shift in shifts:
         wide = np.zeros(len(law) + shift)

@@ -20,7 +20,7 @@ SHIFTS = Sensitivity(3.0, math.sqrt(5), ((2.0, 1), (1.0, 1)), 2)
 
 
 def hockey_stick(shifts: tuple[int, ...], epsilon: float) -> float:
-    """delta of several cells that are shifted by so many grids, from the definition."""
+    """delta of several cells that are shifted by this many grids, from the definition."""
     table, here, there = NOISE.table(), np.ones(1), np.ones(1)
     for shift in shifts:
         wide = np.zeros(len(table) + shift)

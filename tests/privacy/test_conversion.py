@@ -149,7 +149,7 @@ def test_the_ends_in_closed_form() -> None:
     assert gaussian_delta(1.0, 1e4) == 0.0
     assert gaussian_delta(1e4, 1.0) == 1.0
     assert zcdp_delta(1e4, 1.0) == pytest.approx(1.0)
-    # mu -> infinity: epsilon ~ mu^2/2; no delta, no promise.
+    # mu -> infinity: epsilon ~ mu^2/2; no delta, no guarantee.
     assert gaussian_epsilon(1e3, 0.5) == pytest.approx(1e6 / 2, rel=1e-3)
     assert gaussian_epsilon(1.0, 0.0) == zcdp_epsilon(1.0, 0.0) == math.inf
     assert gaussian_mu(1.0, 0.0) == zcdp_rho(1.0, 0.0) == 0.0

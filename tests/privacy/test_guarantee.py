@@ -1,4 +1,4 @@
-"""What may be promised, how it is said, and what is refused."""
+"""What may be guaranteed, how it is said, and what is refused."""
 
 from __future__ import annotations
 

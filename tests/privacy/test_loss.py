@@ -1,4 +1,4 @@
-"""Losses and their composition against exact sums, and the least noise that keeps a promise."""
+"""Losses and their composition against exact sums, and the least noise that keeps a guarantee."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ONE = Sensitivity(1.0, 1.0, ((1.0, 1),), 1)
 
 
 def exact_responses(bit: float, times: int, epsilon: float) -> float:
-    """delta of `times` bits, each randomised with epsilon `bit`, by summing over how many were told truly."""
+    """delta of `times` bits, each randomised with epsilon `bit`, by summing over how many were reported truly."""
     honest = np.arange(times + 1)
     truth, lie = 1 / (1 + math.exp(-bit)), 1 / (1 + math.exp(bit))
     here, there = binom.pmf(honest, times, truth), binom.pmf(honest, times, lie)
@@ -179,7 +179,7 @@ def test_an_act_happens_a_whole_number_of_times(times: Any) -> None:
         repeat(Pure(1.0), times)
 
 
-# From promise to noise, and back.
+# From guarantee to noise, and back.
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def test_true_guarantees() -> None:
     assert true_guarantee(GaussianLoss(1.0), Central(rho=0.1)) == Central(rho=0.5)
     stated = true_guarantee(GaussianLoss(1.0), Local(1.0))  # no epsilon at delta 0: delta is stated
     assert (stated.epsilon, stated.delta) == (1.0, GaussianLoss(1.0).delta(1.0))
-    assert true_guarantee(GaussianLoss(1e-5), Local(1.0, 0.1)).epsilon == 1e-12  # a promise needs some epsilon
+    assert true_guarantee(GaussianLoss(1e-5), Local(1.0, 0.1)).epsilon == 1e-12  # a guarantee needs some epsilon
     assert true_guarantee(GaussianLoss(1.0), NoPrivacy()) == NoPrivacy()
     with pytest.raises(InvalidInput, match="no rho"):
         true_guarantee(Tabulated(Pure(1.0).distribution()), Central(rho=0.1))

@@ -1,4 +1,4 @@
-"""Public schedules: every group counted once, in order, and nothing depends on anybody."""
+"""Public schedules: every group counted once, in order, and nothing depends on anyone."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_the_exact_loss_of_two_vectors_keeps_what_is_promised(epsilon: float, de
     rate = least_rate(epsilon, delta, l1, l2)
 
     def exact(people: int) -> float:
-        """With the noise of one of so many devices that share it."""
+        """With the noise of one of this many devices that share it."""
         law = log_law_of_sum(SkellamShare(rate, people), 1)
         return shares_loss(law, math.sqrt(2 * rate / people), shifts).delta(epsilon)
 

@@ -59,7 +59,7 @@ def questions(spec: Spec = SPEC) -> dict[str, Any]:
 
 
 def mechanisms(question: Any) -> list[Any]:
-    """Each of ours, with noise that hides everybody."""
+    """Each of ours, with noise that hides every user."""
     grid, crowd = 1 / (question.resolution or 1), (ShuffledCrowd(0.4999, BATCH),)
     return [
         Laplace(LOTS, grid),

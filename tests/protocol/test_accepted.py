@@ -67,7 +67,7 @@ def test_the_combinations_are_all_there_and_few_are_accepted() -> None:
 
 
 def sound(design: Design) -> bool:
-    """Whether no two people are less hidden than is promised, and the design says that it keeps the promise."""
+    """Whether no two people are less hidden than is guaranteed, and the design says that it keeps the guarantee."""
     assert design.act.loss.delta(1.0) <= DELTA * (1 + 1e-6)
     return swept(design) <= DELTA * (1 + 1e-3)
 
@@ -108,7 +108,7 @@ def test_noise_by_the_number_of_bits_hides_too_little() -> None:
 
 
 def shuffled_pairs(batch: int = BATCH) -> Design:
-    """Asked pairs to a shuffler, calibrated to the crowd that the account states."""
+    """Asked pairs to a shuffler, calibrated to the batch that the account states."""
     question = AskedQuestion.of(CountQuestion(Spec(2, 2, 3)))
     design = described(question, ShuffledBits(calibrated((batch,), 2, 1.0, DELTA, 0.0, False)), "shuffle", (1.0, DELTA))
     people = _crowds(question, design.mixing, design.schedule.users, 0.0)

@@ -1,4 +1,4 @@
-"""Designs of a data set's other questions as bytes: Gram sums, what people earned, what they were promised."""
+"""Designs of a data set's other questions as bytes: Gram sums, people's returns, what they were guaranteed."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_tickets_of_a_widening_shuffler_follow_the_size_of_the_batch(tmp_path: P
 
 @pytest.mark.parametrize("people", [10_000, 48_123, 10**6])
 def test_everybody_who_takes_a_ticket_of_a_widening_shuffler_is_in_a_full_batch(tmp_path: Path, people: int) -> None:
-    """Tickets beyond a batch are counted: some batches are filled by everybody together, but for what rounding leaves over."""
+    """Tickets beyond a batch are counted: some batches are filled by every user together, but for what rounding leaves over."""
     contract = make_service(tmp_path / "tea", Spec(3, 2, 5), Shuffle(1.0, 1e-6), people).contract()
     tickets = [contract.tickets(number) for number in range(1, len(contract.ends) + 1)]
     filled = [total for total in itertools.accumulate(tickets) if total <= people]

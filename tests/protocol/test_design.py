@@ -1,4 +1,4 @@
-"""Every calibration, mechanism and trust keeps its promise; papers' constants are certified for what they are."""
+"""Every calibration, mechanism and trust keeps its guarantee; papers' constants are certified for what they are."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ QUESTIONS = st.builds(
 
 
 def refusable(promise: Guarantee, mechanism: str, question: CountQuestion) -> bool:
-    """Whether no noise of this kind exists for the promise or the question."""
+    """Whether no noise of this kind exists for the guarantee or the question."""
     gaussian = mechanism in ("gaussian", "tree-gaussian", "toeplitz", "buffered-toeplitz")
     bits = mechanism == "randomised-response" and (question.levels > 1 or CENTRED in question.parts)
     return (gaussian and promise.pure) or bits
@@ -349,7 +349,7 @@ def test_what_cannot_be_designed_is_refused(
 
 
 def test_a_design_that_does_not_keep_its_promise_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong inside, the loss of the finished act is compared with the promise."""
+    """Whatever goes wrong inside, the loss of the finished act is compared with the guarantee."""
     monkeypatch.setattr(local, "settled", lambda size, good, towards: size / 2)
     for promise in (Local(1.0), Joint(1.0)):
         with pytest.raises(PrivacyError, match="failed to keep"):
@@ -379,7 +379,7 @@ def test_without_a_promise_counts_are_told_as_they_are() -> None:
 def test_tabulated_errors_are_those_that_are_computed_or_a_little_more(
     promise: Guarantee, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond so many releases radii are tabulated; between two points those of the larger hold."""
+    """Beyond this many releases radii are tabulated; between two points those of the larger hold."""
     monkeypatch.setattr("confide.protocol.design.RADIUS_POINTS", 64)
     question = CountQuestion(Spec(2, 2, 2), CLASSIC, DROPPED)
     short, long = (design(question, promise, Schedule.every(users)) for users in (30, 300))

@@ -1,4 +1,4 @@
-"""Designs as bytes: the same design again for every trust and mechanism, and nothing that is told is believed."""
+"""Designs as bytes: the same design again for every trust and mechanism, and nothing that is given is believed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_mechanism_that_somebody_registered_is_calibrated_again(monkeypatch: p
         Design.from_bytes(made.to_bytes())
 
 
-# What is told is not believed.
+# What is given is not believed.
 
 FIELDS = (
     "format",

@@ -1,4 +1,4 @@
-"""Who is in which batch: one for everybody, or one on each of some levels of a tree; and batches that widen."""
+"""Who is in which batch: one for every user, or one on each of some levels of a tree; and batches that widen."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def slot_machines(good: float, bad: float) -> Environment:
 
 
 def test_by_hand() -> None:
-    """The best arm is told by T (1/2 - r)^2 + C; the gap to acting at random is half that between the arms."""
+    """The best arm is known by T (1/2 - r)^2 + C; the gap to acting at random is half that between the arms."""
     for promise, mechanism in ((Local(0.1), "laplace"), (Joint(0.01, 1e-6), "auto")):
         setting = prepare("ucbvi", slot_machines(0.52, 0.48), promise, 1000, mechanism=mechanism)
         _, noise = setting.design.errors_at(1000)
@@ -32,7 +32,7 @@ def test_by_hand() -> None:
 
 
 def test_what_is_far_away_takes_more_people() -> None:
-    """The average count says nothing of a reward that hardly anybody comes to."""
+    """The average count says nothing of a reward that hardly anyone comes to."""
     lake = prepare("ucbvi", "gymnasium:FrozenLake-v1", Local(1.0), 10**6)
     assert 10**6 < lake.episodes_needed < 10**8 and people_needed(lake.design) < 10**5
     easier = prepare("ucbvi", "gymnasium:FrozenLake-v1", Local(4.0), 10**6)

@@ -122,7 +122,7 @@ def test_bounded_noise_of_ldp_obi():
 
 
 def test_bounded_noise_that_hides_nothing_says_so_and_is_for_simulated_people_only(tmp_path):
-    """At epsilon 20 R_1 = sqrt(2 * 2 ln 10)/20 = .1517427, and one person changes a count by 2: some two are told apart."""
+    """At epsilon 20 R_1 = sqrt(2 * 2 ln 10)/20 = .1517427, and one person changes a count by 2: some two are distinguished."""
     wanted = Request(ASKED, Local(20.0, 0.1), Schedule.every(100), "paper", "bounded", "ldp-obi")
     design = make(wanted)
     assert design.mechanism.bound == pytest.approx(0.1517427, rel=1e-6)

@@ -178,7 +178,7 @@ def test_lines_4_to_20_of_ldp_ucrl_vtr():
 
     Four people were in the first state and three moved to the second: Sigma = 1 + 4, theta = 3/5 without noise, and with a
     shift of 2 Gamma = 4 Sigma = 9, theta = 1/3. beta = .05 * 4^(3/4) * 2^(3/2) * 5^(1/4) = .4 * 1.4953488 = .5981395, d = 4:
-    V_1(0) = 3/5 + .5981395/sqrt(5) = .8674961, or 1/3 + .5981395/3 = .5327132. V_1(1) = .5981395, or .5981395/sqrt(5): nobody
+    V_1(0) = 3/5 + .5981395/sqrt(5) = .8674961, or 1/3 + .5981395/3 = .5327132. V_1(1) = .5981395, or .5981395/sqrt(5): no one
     was there, so that Sigma = 1, or 5.
     """
     spec, rewards = Spec(2, 1, 2, PER_STEP), np.array([[[0.0], [0.0]], [[0.0], [1.0]]])

@@ -39,7 +39,7 @@ QUESTION = CountQuestion(Spec(2, 2, 3))
 
 
 def radii(question: Any, mechanism: Any, people: Any, failure: float) -> NDArray[np.float64]:
-    """Those of the noise of so many people's messages."""
+    """Those of the noise of this many people's messages."""
     return reading(question.kind).radii(question, PeoplesNoise(mechanism, np.asarray(people)), failure)
 
 
@@ -71,7 +71,7 @@ def exact_counts(question: CountQuestion, people: NDArray[np.int64]) -> NDArray[
 @pytest.mark.parametrize("model", [STATIONARY, PER_STEP])
 @pytest.mark.parametrize("last", [COUNTED, END])
 def test_the_expected_message_gives_the_exact_counts(encoding: str, model: str, last: str) -> None:
-    """Everybody heard once per step, and messages replaced by their expectation: no error is left."""
+    """Every user heard once per step, and messages replaced by their expectation: no error is left."""
     parts = (VISITS, REWARDS, CENTRED, TRANSITIONS)
     asked = CountQuestion(Spec(2, 2, 3, model), parts, last)
     question = StepQuestion(asked)

@@ -1,4 +1,4 @@
-"""Designs for users who come again: they keep the promise for all of a user's episodes, and say what one of them costs."""
+"""Designs for users who come again: they keep the guarantee for all of a user's episodes, and say what one of them costs."""
 
 from __future__ import annotations
 

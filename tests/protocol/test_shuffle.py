@@ -1,4 +1,4 @@
-"""Noise on devices and shufflers together: what is promised, what the papers print, what is refused."""
+"""Noise on devices and shufflers together: what is guaranteed, what the papers print, what is refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def shuffle(
     return design(question, promise, mixed.schedule(users), calibration, mechanism, "", mixed, failure)
 
 
-# What is promised.
+# What is guaranteed.
 
 
 @pytest.mark.parametrize(("batch", "p"), [(200, 0.5455), (1000, 0.2483), (5000, 0.0691)])

@@ -93,7 +93,7 @@ def test_the_tight_column_of_logged_counts_is_what_is_drawn(
 ) -> None:
     """With known rewards rows of transitions are asked for alone, by the learner: half the squared sensitivity of the paper's.
 
-    A fit asks for returns too, for a small share of the promise: noise is larger by what is left for the counts.
+    A fit asks for returns too, for a small share of the guarantee: noise is larger by what is left for the counts.
     """
     (one,) = [row for row in found if row.paper == "offline" and row.claimed == promise and row.parameter == parameter]
     setting = prepare_offline("riverswim/6", promise, 1000, horizon=20, model="per-step", visits="all")

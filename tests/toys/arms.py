@@ -1,4 +1,4 @@
-"""A question of one's own: how often each action came first, and what episodes that began with it earned.
+"""A question of one's own: how often each action came first, and what episodes that began with it paid.
 
 **Price.** Two people move two counts by one each, and two sums by at most H each: l1 = 2 + 2 H.
 """
@@ -177,13 +177,13 @@ class Arms(Kind[ArmsQuestion, ArmsRelease]):
         return totals, np.array([people])
 
     def case(self, row: Combination, promise: Guarantee) -> Design:
-        """Where arms are audited and swept, whoever is trusted."""
+        """Where arms are audited and swept, under every trust."""
         return make(Request(ArmsQuestion(Spec(2, 2, 3)), promise, Schedule.every(1)))
 
 
 @dataclass(frozen=True)
 class Chooser:
-    """Begins at random; after every release always takes the action after which most was earned."""
+    """Begins at random; after every release always takes the action after which most was paid."""
 
     name: str = "chooser"
 

@@ -1,6 +1,6 @@
 """A trust model of one's own: devices randomise as under local trust, and a witness holds their sum until a quorum came.
 
-Each report keeps the promise by itself; that nobody sees the sum of a few is something the witness is trusted with besides.
+Each report keeps the guarantee by itself; that no one sees the sum of a few is something the witness is trusted with besides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A learner for tests of the plumbing: it remembers what it was told and takes the most frequent action."""
+"""A learner for tests of the plumbing: it remembers what it was given and takes the most frequent action."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_everybody_is_counted_or_judges() -> None:
     np.testing.assert_array_equal(visits[0], visits[1] + kept)
     np.testing.assert_array_equal(apart.previous.reshape(3, STATES, 2).sum(axis=0), visits[1])
     assert apart.previous.reshape(3, STATES, 2)[2].sum() == apart.users  # before the first there was none
-    # Whoever judges is drawn anew by every fit, by a secret.
+    # Who judges is drawn anew by every fit, by a secret.
     again = count(data, plan.question, Engine(workers=1), None, False, Judging(0.3, True)).checked()
     assert again.judging is not None and not np.array_equal(again.judging.rewards, apart.judging.rewards)
 
@@ -187,7 +187,7 @@ def test_the_clip_is_set_by_octaves_that_exceed_the_noise() -> None:
 
 @pytest.mark.parametrize("logged", [False, True])
 def test_a_table_that_is_not_the_world_is_found_out(logged: bool) -> None:
-    """All three tables are sure of a gain that is a loss; nobody who judges agrees. Without judging all were called better."""
+    """All three tables are sure of a gain that is a loss; no one who judges agrees. Without judging all were called better."""
     for seed in range(3):
         table, said = judged(opened(5000, seed, avoided=True, logged=logged), seed)
         assert table["gain"]["sure"] and not said["recommended"] and not said["judged"]["sure"]
@@ -282,7 +282,7 @@ def test_of_long_episodes_shortening_raises_no_alarm() -> None:
 
 @pytest.mark.parametrize(("people", "judge"), [(2000, True), (1999, False)])
 def test_by_default_three_in_ten_judge_where_there_are_enough(tmp_path: Path, people: int, judge: bool) -> None:
-    """An audit attacks what is asked of both, and a check says it; of too few people nobody judges, and nothing is spent on it."""
+    """An audit attacks what is asked of both, and a check says it; of too few people no one judges, and nothing is spent on it."""
     words: dict[str, Any] = {"ledger": tmp_path / "l.json", "budget": 3.0, "privacy": cf.Central(rho=1.0)}
     data, asked = opened(people, 0, avoided=False), []
 

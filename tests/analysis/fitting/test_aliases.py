@@ -1,4 +1,4 @@
-"""Twenty-odd names of one data set, and fits at the same moment: nobody is charged to a second ledger."""
+"""Twenty-odd names of one data set, and fits at the same moment: no one is charged to a second ledger."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BY = "ORDER BY user, step"
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A log that was charged once, to the ledger beside it, in a folder below the home of whoever fits."""
+    """A log that was charged once, to the ledger beside it, in a folder below the home of the user who fits."""
     (tmp_path / "logs").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -207,7 +207,7 @@ RACES: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 def test_of_two_fits_at_once_one_is_charged(
     what: str, slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both have looked before either is charged. At once: whoever looks again waits so long that the other one looks too."""
+    """Both have looked before either is charged. At once: the one that looks again waits so long that the other one looks too."""
     (tmp_path / "logs").mkdir()
     log = write(tmp_path / "logs" / "a.parquet", episodes(30, seed=1))
     accounts = []

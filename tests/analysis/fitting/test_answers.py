@@ -35,7 +35,7 @@ def log(seed: int = 3) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
-    """One shop, one step, no names: noise that hides nobody much, so that what is learned is the same every time."""
+    """One shop, one step, no names: noise that hides no one much, so that what is learned is the same every time."""
     folder = tmp_path_factory.mktemp("shop")
     data = cf.trajectories.read(log(), labels={"states": STATES, "actions": ACTIONS}, horizon=1)
     words: dict[str, Any] = {"budget": 100.0, "ledger": folder / "shop.ledger.json", "out": folder / "policy"}
@@ -103,7 +103,7 @@ def test_a_tree_of_more_leaves_comes_closer_to_the_policy(fit: Fit) -> None:
         (states,) = np.nonzero(leaf.where[0])
         assert {fit.act(0, STATES[s]) for s in states} == {grown[2].actions[leaf.action]}
     assert sum(leaf.share for leaf in grown[1].leaves) == pytest.approx(1.0)
-    # What one action everywhere would be worth, by the release's own model.
+    # What one action everywhere would bring, by the release's own model.
     always = {
         name: row.model
         for name, row in zip(ACTIONS, compare(fit, {a: f"always:{a}" for a in ACTIONS}).rows, strict=True)

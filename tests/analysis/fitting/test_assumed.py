@@ -26,7 +26,7 @@ PEOPLE, HORIZON = 600, 4
 
 
 def records(shorter: int, seed: int = 0) -> dict[str, Any]:
-    """PEOPLE of four steps, of whom so many have two."""
+    """PEOPLE of four steps, of whom this many have two."""
     rng = np.random.default_rng(seed)
     lengths = np.where(np.arange(PEOPLE) < shorter, 2, HORIZON)
     rows = int(lengths.sum())

@@ -18,7 +18,7 @@ OTHERWISE = 1 << 19
 
 
 def log(path: Path, people: int, seed: int = 0) -> Path:
-    """A text table of so many people, whose names are long."""
+    """A text table of this many people, whose names are long."""
     rng = np.random.default_rng(seed)
     lines = ["user,step,state,action,reward"]
     for person in range(people):

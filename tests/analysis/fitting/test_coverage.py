@@ -16,7 +16,7 @@ from tools.coverage_logs import ANSWERS, VARIANTS, Variant
 from tools.coverage_worlds import Walkers, markov
 
 FALSE_ALARM = 1e-6
-"""That so many intervals miss, if each does with probability 5 %; over all rows and statements together."""
+"""That this many intervals miss, if each does with probability 5 %; over all rows and statements together."""
 
 WORLDS, FITS, PEOPLE = 5, 4, 300
 

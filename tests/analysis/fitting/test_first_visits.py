@@ -141,7 +141,7 @@ def test_the_share_that_is_counted_is_that_of_real_walks() -> None:
 
 
 def test_current_practice_is_read_off_what_is_counted() -> None:
-    """Many people and hardly any noise: the model's practice is worth what people earn, and would not be if all visits were
+    """Many people and hardly any noise: the model's practice has the value what people earn, and would not be if all visits were
     taken for counted."""
     model, usual = sticky()
     data = logged(60_000)
@@ -187,7 +187,7 @@ def test_simulated_logs_are_counted_as_a_fit_counts() -> None:
 
 
 def test_walked_logs_have_the_counts_and_returns_of_their_world() -> None:
-    """Worlds without luck: everybody walks the same, so sums are exact multiples."""
+    """Worlds without chance: every user walks the same, so sums are exact multiples."""
     model, people = (
         Model(np.eye(3)[[[[1, 2], [1, 0], [0, 0]]]], np.array([[[1.0, 0], [0, 1], [1, 1]]]), np.eye(3)[0], 5),
         7,

@@ -137,7 +137,7 @@ def test_known_things_are_not_asked_for(log: Path) -> None:
     assert order.plan.question.parts == ("transitions",)
     # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5, but for the share of the returns.
     assert std(order.plan.designs["counts"]) == pytest.approx(math.sqrt(2 / (1 - RETURNS_SHARE)) * HORIZON)
-    # What people earned, as a share of the most they can earn: l2 = 1 for the mean and the spread together.
+    # People's returns, as a share of the most they can earn: l2 = 1 for the mean and the spread together.
     assert order.plan.designs["returns"].mechanism.sigma == pytest.approx(math.sqrt(1 / (2 * RETURNS_SHARE * 0.5)))
     asked = prepared(opened(log)).plan
     assert std(asked.designs["starts"]) == pytest.approx(math.sqrt(1 / (STARTS_SHARE * 0.5)))

@@ -93,7 +93,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_priced() -> None:
 
 
 def share_of_counts(data: Dataset) -> float:
-    """What is left of the promise for counts: all but 5 % first states, 3 % returns, 10 % visits, 3 % how often people came."""
+    """What is left of the guarantee for counts: all but 5 % first states, 3 % returns, 10 % visits, 3 % how often people came."""
     return 1 - 0.05 - 0.03 - 0.1 - 0.03
 
 

@@ -185,7 +185,7 @@ def test_what_a_linear_fit_refuses(tmp_path):
 
 
 def test_the_state_after_the_last_step_need_not_be_told(tmp_path):
-    """After the last step nothing is worth anything; so a log without it teaches the same."""
+    """After the last step nothing has the value anything; so a log without it teaches the same."""
     data = cf.trajectories.read(
         records(), states=2, actions=100, horizon=HORIZON, fixed_length=True, columns="next_state="
     )

@@ -1,4 +1,4 @@
-"""Fits of logs whose users are lost to follow-up: what they say holds as if nobody had been."""
+"""Fits of logs whose users are lost to follow-up: what they say holds as if no user had been."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZES: dict[str, Any] = {"states": WORLD.states, "actions": WORLD.actions, "hori
 
 
 def true_practice() -> float:
-    """What practice earns if nobody is lost."""
+    """What practice earns if no user is lost."""
     law = WORLD.exact.func.__self__  # type: ignore[union-attr]
     values = np.zeros(len(law.state))
     for _ in range(WORLD.horizon):

@@ -29,7 +29,7 @@ LEAST, MOST = CHANCE, 0.5
 """The stated gain is taken to be found in this share of fits at least, and half of it in that share at most."""
 
 UNSEEN = LoggedWorld("clinic", 8, None, 1000, 0.02)
-"""A log in which nothing stands out, so that nothing would be found."""
+"""A log in which nothing exceeds the noise, so that nothing would be found."""
 
 
 def fitted(row: LoggedWorld, seed: int = 0) -> tuple[Any, dict[str, Any], Any]:
@@ -87,7 +87,7 @@ def test_what_is_said_of_a_gain_that_would_have_been_found(capsys: pytest.Captur
     gains = [row["gain"] for row in power["guarantees"]]
     assert len(gains) == len(FACTORS) + 1 and power["gain"] == gains[FACTORS.index(1.0)]
     known = [math.inf if gain is None else gain for gain in gains]
-    assert known == sorted(known, reverse=True)  # a weaker promise finds no less, and none finds most
+    assert known == sorted(known, reverse=True)  # a weaker guarantee finds no less, and none finds most
     show_worth({**findings, "gain": {**findings["gain"], "sure": False}})
     assert " a person would have been found with 80 % chance" in capsys.readouterr().out
     show_worth({**findings, "gain": {**findings["gain"], "sure": True}})

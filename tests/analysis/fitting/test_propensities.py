@@ -31,7 +31,7 @@ SAID: dict[str, Any] = {"propensity": "p", "propensity_floor": FLOOR}
 
 
 def log(people: int, seed: int = 0, hidden: float = 0.3) -> dict[str, Any]:
-    """Whether somebody is lucky, which no column tells, moves what is done and what it pays. Action 1 is worth 0.1 less."""
+    """Whether a user is lucky, which no column tells, moves what is done and what it pays. Action 1 has the value 0.1 less."""
     rng = np.random.default_rng(seed)
     state, lucky = rng.integers(STATES, size=people), rng.integers(2, size=people)
     chance = np.where(lucky == 1, 0.75, 0.25)  # of action 1
@@ -97,7 +97,7 @@ def rho_of_all(plan: CountPlan) -> float:
 
 
 def test_what_was_hidden_biases_counts_and_not_weights(tmp_path: Path) -> None:
-    """Always action 1 is worth 0.4. People who had it were the lucky ones, so counts say more; by propensities it is right."""
+    """Always action 1 has the value 0.4. People who had it were the lucky ones, so counts say more; by propensities it is right."""
     data = cf.trajectories.read(log(60_000), **SIZES, **SAID)
     fit = cf.fit(data, privacy=cf.Central(rho=1.0), ledger=tmp_path / "a.json", budget=1.0, out=tmp_path / "policy")
     result = compare(cf.load(tmp_path / "policy"), {"practice": "practice", "always": "always:1"})

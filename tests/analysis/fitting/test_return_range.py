@@ -47,12 +47,12 @@ def released(data: cf.trajectories.Dataset, rho: float = 1e10) -> tuple[CountPla
 
 @pytest.mark.parametrize("people", [50, 5000])
 def test_what_is_paid_after_an_end_is_exact(people: int) -> None:
-    """Everybody earns -13.0, and nothing in the 19 steps after it. The noise is next to none, so that is what must be said."""
+    """Every user earns -13.0, and nothing in the 19 steps after it. The noise is next to none, so that is what must be said."""
     data = cf.trajectories.read(ended(people), states=2, actions=2, horizon=STEPS, reward_range=(LOW, HIGH))
     _, releases = released(data)
     task = LearningTask(Apvi(data.knowledge), None, data.knowledge, Units.of(data.describe()))
     practice = learning_result(task, releases).findings["practice"]
-    reach = 6 * STEPS * (HIGH - LOW) / people  # nobody sees luck of fewer than one person in n
+    reach = 6 * STEPS * (HIGH - LOW) / people  # what happens to fewer than one person in n is not seen
     assert practice["value"] == pytest.approx(LOW, abs=0.02)
     assert practice["high"] - practice["low"] < reach and practice["low"] <= LOW <= practice["high"]
 
@@ -103,9 +103,7 @@ def test_what_can_follow_keeps_to_the_range() -> None:
     """Worked out by hand: three steps pay 0 or 1 each, and all of them together 1 at least and 2 at most."""
     knowledge = Knowledge.declared(Spec(1, 1, 3), ends=False, returns=(1.0, 2.0))
     bounds = knowledge.reach
-    np.testing.assert_array_equal(
-        bounds.low.ravel(), [1, 0, 0, 0]
-    )  # who earned nothing may still, who earned 1 need not
+    np.testing.assert_array_equal(bounds.low.ravel(), [1, 0, 0, 0])  # a return of 0 may still grow, one of 1 need not
     np.testing.assert_array_equal(bounds.high.ravel(), [2, 2, 1, 0])
     np.testing.assert_array_equal(bounds.half.ravel(), [0.5, 1, 0.5])
     assert knowledge.worths == (1.0, 2.0) and Knowledge.declared(Spec(1, 1, 3), ends=False).worths == (0.0, 3.0)

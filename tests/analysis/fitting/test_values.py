@@ -67,7 +67,7 @@ def test_gains_are_true_without_a_next_state(tmp_path: Path, told: bool, known: 
 
 @pytest.mark.parametrize("known", [False, True])
 def test_a_shops_clicks_are_worth_what_they_are(tmp_path: Path, known: bool) -> None:
-    """One step, hardly anybody clicks: in 0.1.0 a mean of .0046 came out as .35, at least .40."""
+    """One step, hardly anyone clicks: in 0.1.0 a mean of .0046 came out as .35, at least .40."""
     rng, people = np.random.default_rng(3), 5000
     chances = rng.beta(1, 200, (1, 5, 4))
     model = Model(np.full((1, 5, 4, 5), 0.2), chances, np.full(5, 0.2), 1)
@@ -94,7 +94,7 @@ def unclear(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fit, Path]:
     records = draw_records(world, usual, 40, np.random.default_rng(0), names["states"], names["actions"])
     data = cf.trajectories.read(records, labels=names, horizon=6, fixed_length=True)
     words = {"ledger": place / "ledger.json", "budget": 1.0, "out": place / "policy"}
-    # Nothing is tried that does not stand out by eight deviations: noise alone does so once in 1e13 fits.
+    # Nothing is tried that does not exceed the noise by eight deviations: noise alone does so once in 1e13 fits.
     return cf.fit(data, privacy=cf.Central(rho=0.01), told_apart=8.0, **words), place / "policy"
 
 
@@ -147,11 +147,11 @@ def test_a_clear_gain_is_called_one(tmp_path: Path) -> None:
     assert findings["recommended"] and findings["gain"]["sure"]
     value, now = as_run(fit, world, usual), policy_value(world, usual)
     assert value > now + 0.2 and findings["lower"] <= value
-    assert findings["practice"]["high"] - findings["practice"]["low"] < 0.1  # what people earned was asked for
+    assert findings["practice"]["high"] - findings["practice"]["low"] < 0.1  # people's returns was asked for
 
 
 def test_episodes_of_one_person_are_not_taken_for_one(tmp_path: Path) -> None:
-    """Two episodes each: the worth is that of one of them, and not of both together."""
+    """Two episodes each: the value is that of one of them, and not of both together."""
     records = draw_records(WORLD, USUAL, 4000, np.random.default_rng(5))
     records["episode"], records["user"] = records["user"], records["user"] // 2
     data = cf.trajectories.read(records, states=2, actions=2, horizon=2, fixed_length=True, users="group:2")
@@ -163,7 +163,7 @@ def test_episodes_of_one_person_are_not_taken_for_one(tmp_path: Path) -> None:
 
 def test_a_policy_that_is_not_recommended_says_so_when_it_is_asked_for_a_change(unclear: tuple[Fit, Path]) -> None:
     fit, _ = unclear
-    fit.predict(["severe"])  # to go on as now needs no warning, and here a warning is an error
+    fit.predict(["severe"])  # to go on as before needs no warning, and here a warning is an error
     asked = replace(fit, policy=Policy(np.eye(3)[np.zeros((6, 6), dtype=int)]))
     for ask in (lambda: asked.act(0, "severe"), lambda: asked.act(0, 3), lambda: asked.predict(["severe"])):
         with pytest.warns(NotRecommended, match="not recommended"):

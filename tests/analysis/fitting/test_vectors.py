@@ -316,7 +316,7 @@ def parts(tmp_path):
 
 @pytest.mark.parametrize("split", [False, True])
 def test_workers_answer_as_one_machine_would(tmp_path, monkeypatch, split):
-    """Whole numbers add up: whoever holds the rows, every sum is the same, and no row travels."""
+    """Whole numbers add up: wherever the rows lie, every sum is the same, and no row travels."""
     cluster, engine = spread(monkeypatch)
     words = {"state_columns": "x*", "norm": 1.0, "intercept": True, "actions": 2, "horizon": HORIZON}
     data = cf.trajectories.read(parts(tmp_path), **words)

@@ -152,7 +152,9 @@ def test_what_privacy_costs_is_told_as_gains_that_are_found():
     section = text[text.index("What privacy costs") : text.index("The policy</h2>")]
     assert "A gain of 0.5 a person is found with 80&nbsp;% chance." in section
     assert "without privacy, a gain of 0.125 a person is found with 80&nbsp;% chance." in section
-    assert section.count("<circle") == 2 * (2 + 1)  # two promises under which one is found, and a ring, for both widths
+    assert section.count("<circle") == 2 * (
+        2 + 1
+    )  # two guarantees under which one is found, and a ring, for both widths
     none = page(power=power(None, None))
     section = none[none.index("What privacy costs") : none.index("The policy</h2>")]
     assert "Not even the largest possible gain, 1.5 a person, is found with 80&nbsp;% chance." in section

@@ -1,4 +1,4 @@
-"""A run that nobody had to wait for."""
+"""A run that no one had to wait for."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def closed(aggregate: CuratorAggregate, batch: list[Trajectory]) -> CountRelease
 @pytest.mark.parametrize("calibration", ["sound", "tight"])
 @pytest.mark.parametrize("model", [STATIONARY, PER_STEP])
 def test_every_release_is_within_its_radius(mechanism: str, calibration: str, model: str) -> None:
-    """People act on what was released: whoever comes next prefers the pair that looked best."""
+    """People act on what was released: the next user prefers the pair that looked best."""
     schedule, rng = Schedule.batches(120, 8), np.random.default_rng(3)
     made = joint(mechanism, schedule, calibration, SPEC.with_dynamics(model), failure=0.008)
     aggregate, everybody, favourite = opened(made, 3), list[Trajectory](), 0

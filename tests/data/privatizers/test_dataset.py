@@ -1,4 +1,4 @@
-"""One release of a whole data set: shares that add up to the promise, noise where it must be, radii that hold."""
+"""One release of a whole data set: shares that add up to the guarantee, noise where it must be, radii that hold."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_impossible_cells_stay_zero_and_need_no_noise() -> None:
     release = answered(one, cells, 5)
     moves = release.counts.transitions[0]
     assert (moves[~(known.support & known.allowed[..., None])] == 0).all()
-    assert (moves[4] == 0).all() and (release.counts.visits[0, 4] == 0).all()  # nobody acts in the end state
+    assert (moves[4] == 0).all() and (release.counts.visits[0, 4] == 0).all()  # no one acts in the end state
     assert (release.counts.rewards[0, 3, 1] == 0) and (moves[:3, :, 4] != 0).any()
     with refused("counts-contradict-tables"):
         answered(one, cells + 1, 5)

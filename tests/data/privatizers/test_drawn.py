@@ -1,4 +1,4 @@
-"""What so many people would have sent, drawn at once: the law of their summed reports, for every mechanism and question.
+"""What this many people would have sent, drawn at once: the law of their summed reports, for every mechanism and question.
 
 Sums drawn at once and sums of single reports are two samples. The means and spreads of each cell, of sums over cells, and
 of the distance from the middle are compared, two-sided. If nothing is wrong a test fails with probability at most
@@ -87,7 +87,7 @@ def crowd() -> list[Trajectory]:
 
 
 def one_by_one(by: Design, people: list[Trajectory], seed: int) -> list[tuple[Sum, ...]]:
-    """Sums of everybody's reports, round by round, for each shuffler that gets one."""
+    """Sums of every user's reports, round by round, for each shuffler that gets one."""
     noise, rounds = ReplayableNoise(seed), []
     for _ in range(ROUNDS):
         totals = {}

@@ -201,7 +201,7 @@ def test_refusals():
 
 
 def test_each_half_keeps_the_promise_exactly():
-    """With a split neither half need be noisier than its own promise asks for, and each is less noisy than without."""
+    """With a split neither half need be noisier than its own guarantee asks for, and each is less noisy than without."""
     promise = privacy.Central(rho=0.5)
     whole, halves = (design_gram(form(split=split, centred=True), promise) for split in (False, True))
     for kind in (VARIANCE, VALUE):

@@ -21,7 +21,7 @@ FALSE_ALARM = 1e-6
 RELEASES, NAMES = 800, ("f", "m", "other")
 SUMS, SQUARED, SIZES = range(3)
 PEOPLE = np.array([[0.5, 0], [-0.25, 0], [1.0, 1], [0.0, 1], [-1.0, 1]])
-"""Shares of a clip, all of them on the grid, and groups: nobody is in the third, whose noise is that of the others."""
+"""Shares of a clip, all of them on the grid, and groups: no user is in the third, whose noise is that of the others."""
 
 LAWS = {"gaussian": norm.cdf, "laplace": laplace(scale=np.sqrt(0.5)).cdf}
 """Of noise with a standard deviation of 1."""

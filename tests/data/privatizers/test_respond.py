@@ -54,7 +54,7 @@ def report(made: Design, person: Trajectory, noise: ReplayableNoise) -> Report:
 
 
 def told(made: Design, people: list[Trajectory], noise: ReplayableNoise) -> CountRelease:
-    """Everybody's reports, over the wire, into an aggregate, to a release."""
+    """Every user's reports, over the wire, into an aggregate, to a release."""
     aggregate = open_aggregate(made)
     for person in people:
         aggregate.take(report(made, person, noise).to_bytes(made))
@@ -100,7 +100,7 @@ def test_bounded_noise_crosses_the_wall_too() -> None:
 @pytest.mark.parametrize("levels", [1, 3, 49])
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_rewards_on_many_levels_reach_the_server_unbiased(levels: int, mechanism: str) -> None:
-    """Everybody earns 0.37 at every step; little noise is drawn, so that the mean shows."""
+    """Every user earns 0.37 at every step; little noise is drawn, so that the mean shows."""
     question = CountQuestion(Spec(1, 1, 2), (VISITS, REWARDS, SQUARES, TRANSITIONS), COUNTED, levels)
     privatizer = local(question, Local(4000.0, 1e-5), mechanism, "sound")
     person = Trajectory(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64), np.full(2, 0.37))

@@ -1,4 +1,4 @@
-"""What people earned: the price of asking is proved by all pairs, the noise is what it says, both ways."""
+"""People's returns: the price of asking is proved by all pairs, the noise is what it says, both ways."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def answered(made: Design, sums: list[int], users: int, noise: NoiseSource) -> R
 
 
 def asked(question: ReturnsQuestion, earned: float) -> np.ndarray:
-    """The three numbers of an episode that earned so much, as they are asked for."""
+    """The three numbers of an episode with this return, as they are asked for."""
     sums = summed_returns(question, np.array([earned]), np.full(1, 0.5))
     return np.array(question.units((int(sums[0]), int(sums[1]), int(sums[2])))) * question.grid
 
@@ -56,7 +56,7 @@ RANGES = [None, (0.0, 1.0), (0.25, 0.5), (0.9, 17.3)]
 def test_no_replaced_episode_moves_the_sums_by_more_than_is_charged(
     horizon: int, within: tuple[float, float] | None, pure: bool
 ) -> None:
-    """All pairs of returns that so many rewards in [0, 1] can have, whatever range was declared: also those outside of it."""
+    """All pairs of returns that this many rewards in [0, 1] can have, whatever range was declared: also those outside of it."""
     bounds = None if within is None else (within[0], min(within[1], float(horizon)))
     question = replace(ReturnsQuestion.of(horizon, pure, bounds), points=16)
     everyone = [asked(question, earned) for earned in np.linspace(0, horizon, 16 * horizon + 1)]

@@ -30,7 +30,7 @@ FALSE_ALARM = 1e-7
 
 
 def play(privatizer: Design, people: list[Trajectory], noise: Any) -> tuple[Cover, CountRelease | None]:
-    """Everybody's reports, over the wire, through the shufflers, to a release."""
+    """Every user's reports, over the wire, through the shufflers, to a release."""
     aggregate = open_aggregate(privatizer)
     assert isinstance(aggregate, ShuffleAggregate) and privatizer.mixing is not None
     ends = privatizer.schedule.ends

@@ -56,7 +56,7 @@ def test_one_who_is_replaced_exchanges_one_who_is_drawn() -> None:
 
 
 def log(people: int, heavy: float) -> dict[str, Any]:
-    """Half of the people are in state 1, and stand for so many; the others in state 0, and for the rest."""
+    """Half of the people are in state 1, and stand for this many; the others in state 0, and for the rest."""
     state = np.arange(people) % 2
     return {
         "user": np.arange(people),

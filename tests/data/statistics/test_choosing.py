@@ -74,7 +74,7 @@ def test_the_choice_depends_on_names_and_not_on_places() -> None:
     assert one.digest == two.digest
     for mine, other in zip(one.halves(), two.halves(), strict=True):
         assert mine[0].who.tolist() == other[0].who.tolist()
-    # Replacing one person moves nobody but, at most, one other across: her word is as random as that of whom she follows.
+    # Replacing one person moves no one but, at most, one other across: her word is as random as that of whom she follows.
     third = Register.of([partial(0, [*people[1:].tolist(), 777])], key)
     moved = set(one.halves()[0][0].who.tolist()) ^ set(third.halves()[0][0].who.tolist())
     assert len(moved - {0, 777}) <= 1

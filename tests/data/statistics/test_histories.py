@@ -32,7 +32,7 @@ People = list[list[Trajectory]]
 
 
 def drawn(people: int, most: int, seed: int) -> People:
-    """People with 1 to so many episodes of four steps, who often stay."""
+    """People with 1 to this many episodes of four steps, who often stay."""
     rng = np.random.default_rng(seed)
     states = np.array([0, 0, 0, 1, 2])
 
@@ -51,7 +51,7 @@ def counted(people: People, users: str, question: Any, **words: Any) -> DatasetC
 
 
 def by_hand(question: BudgetedQuestion, people: People) -> np.ndarray:
-    """The cells of everybody, by the rule in plain Python."""
+    """The cells of every user, by the rule in plain Python."""
     cells = np.zeros(question.cells, dtype=np.int64)
     for history in people:
         for one, let_through in zip(history, counted_in_history(question, history), strict=True):
@@ -114,7 +114,7 @@ def test_people_weigh_alike_in_first_states_and_returns_however_often_they_came(
     points = 1 << 14
     total, squares, many = counts.returns.tolist()
     assert many == 20 and total == (1 - 19) * points // 2 and squares == 20 * (points // 2) ** 2
-    # Two episodes of one person that pay all and nothing are worth the middle, once.
+    # Two episodes of one person that pay all and nothing count as the middle, once.
     mixed = counted([[rich, poor]], "all:2", BudgetedQuestion(COUNTS, 16, 2)).checked()
     assert mixed.returns.tolist() == [0, 0, 1] and mixed.starts.sum() == 1
 
@@ -138,7 +138,7 @@ def test_those_who_judge_are_others_and_show_one_episode_each() -> None:
     assert counts.judging is not None and counts.judging.people == 30 and counts.users == 70
     assert len(counts.judging.states) == 30 * 4
     assert counts.came.sum() == 70 == counts.starts.sum() and counts.previous.sum() == 70 * 4
-    # Together with those who judge nobody is missing and nobody is counted twice: the visits of those who are counted are
+    # Together with those who judge no one is missing and no one is counted twice: the visits of those who are counted are
     # between those of the 70 people who came least often, and of those who came most.
     many = sorted(len(one) for one in people)
     visits = counts.cells[COUNTS.slices[TRANSITIONS]].sum() / question.resolution

@@ -32,7 +32,7 @@ LOG = {
 def counted(
     log: dict[str, Any], rows: int = 2, judges: float = 0.0, **declared: Any
 ) -> tuple[CountPlan, DatasetCounts]:
-    """The plan and the counts of a log in batches of so many rows."""
+    """The plan and the counts of a log in batches of this many rows."""
     table = pa.Table.from_batches(pa.table(log).to_batches(max_chunksize=rows))
     data = read(table, **SIZES, **declared)
     plan = CountPlan.of(data, cf.Central(rho=1.0))
@@ -56,7 +56,7 @@ def test_the_last_transition_of_who_is_lost_is_not_counted_and_the_loss_is(rows:
     expected[0, 1, 1] = expected[1, 0, 1] = expected[0, 0, 1] = expected[1, 1, 2] = 1  # the last: 2 came to an end
     expected[1, 0, 0] = expected[0, 0, 0] = 1
     np.testing.assert_array_equal(moves, expected)
-    assert found.lost.tolist() == [0, 0, 0, 1, 0, 0, 3]  # after state 1 and action 1; everybody else was not
+    assert found.lost.tolist() == [0, 0, 0, 1, 0, 0, 3]  # after state 1 and action 1; every user else was not
     assert RETURNS not in plan.designs and LOST in plan.designs and plan.cost == pytest.approx(1.0)
 
 

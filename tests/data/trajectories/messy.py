@@ -61,7 +61,7 @@ def columns() -> dict[str, list[Any]]:
 
 @dataclass(frozen=True)
 class Messy:
-    """name: of the file. content: bytes, or what writes the file. words: told to `read`. refused: what the sentence must
+    """name: of the file. content: bytes, or what writes the file. words: arguments of `read`. refused: what the sentence must
     say; then `mended` are the words with which it is read."""
 
     name: str

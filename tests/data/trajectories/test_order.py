@@ -1,4 +1,4 @@
-"""In which order rows happened: told by their steps, by their next states, by a column, or on somebody's word."""
+"""In which order rows happened: known by their steps, by their next states, by a column, or on a user's word."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def ordered_by(entries: list[Any], **words: Any) -> np.ndarray:
 
 
 def test_texts_are_ordered_by_their_number_and_not_by_their_letters() -> None:
-    """By letters visit10 comes before visit8, and the rows of every longer episode would be in a wrong order."""
+    """By submissions visit10 comes before visit8, and the rows of every longer episode would be in a wrong order."""
     for form in ("visit{}", "{}", "Visit no. {}'s", "v{:03d}", " day {} "):
         assert np.array_equal(ordered_by([form.format(8 + step) for step in STEPS]), cells()), form
     book = pa.array([f"visit{8 + step}" for step in STEPS]).dictionary_encode()

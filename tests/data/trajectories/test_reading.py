@@ -1,4 +1,4 @@
-"""Reading logs: every source gives the same counts; columns are found or told; bad files are refused in a sentence."""
+"""Reading logs: every source gives the same counts; columns are found or named; bad files are refused in a sentence."""
 
 from __future__ import annotations
 

@@ -89,14 +89,14 @@ Signature = tuple[str, str, str, str, bool, bool]
 
 
 def signature(design: Design) -> Signature:
-    """What an attack on one design says of another: who is trusted, what is told, by which noise, per step, by a tree."""
+    """What an attack on one design says of another: who is trusted, what is reported, by which noise, per step, by a tree."""
     tree = design.mixing is not None and design.mixing.tree
     statement = (design.trust, design.calibration, design.question.kind, design.mechanism.name)
     return (*statement, design.question.spec.layers > 1, tree)
 
 
 def made() -> set[Signature]:
-    """All that can be had by naming a mechanism or leaving it to auto, with any budget, promise, model and mixing."""
+    """All that can be had by naming a mechanism or leaving it to auto, with any budget, guarantee, model and mixing."""
     results: set[Signature] = set()
     for kind, trust in designed():
         if trust == "none" or kind in IN_FITS:
@@ -113,7 +113,7 @@ def made() -> set[Signature]:
             users = 20 if mixing else 2
             schedule = Schedule.sized(users, 10) if mixing else Schedule.batches(users, 2 if trust == "joint" else 1)
             asked = PROBLEMS[kind](AuditSetting("", spec, schedule))
-            with suppress(InvalidInput):  # a question, promise, budget and mechanism that do not go together
+            with suppress(InvalidInput):  # a question, guarantee, budget and mechanism that do not go together
                 request = Request(asked, promise, schedule, mechanism=name, budget=budget, mixing=mixing)
                 results.add(signature(make(request)))
     return results

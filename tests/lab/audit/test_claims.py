@@ -76,7 +76,7 @@ def test_most_of_epsilon_is_proved_by_any_seed(name: str) -> None:
 
 
 def test_few_samples_of_many_cells_prove_what_they_can_by_any_seed() -> None:
-    """Laplace noise on the counts of three steps: rare events tell, which a search among few outputs finds by luck."""
+    """Laplace noise on the counts of three steps: rare events tell, which a search among few outputs finds by chance."""
     entry = AuditEntry("laplace", "local", "tight", setting="h3")
     targets = entry.targets(1.0)[:2]
     findings = [audit(targets, 10_000, noise=ReplayableNoise(seed)) for seed in range(6)]

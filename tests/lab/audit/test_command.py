@@ -1,4 +1,4 @@
-"""`confide audit`: one object, one table, and an exit code that says whether a promise was broken."""
+"""`confide audit`: one object, one table, and an exit code that says whether a guarantee was broken."""
 
 from __future__ import annotations
 

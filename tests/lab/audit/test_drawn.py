@@ -191,7 +191,7 @@ def test_noise_that_only_servers_lack_is_seen_in_their_rows_alone(monkeypatch: p
 
 @needs_node
 def test_a_page_that_draws_too_little_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports for three times the promise are read as if they were for one."""
+    """Reports for three times the guarantee are read as if they were for one."""
     entry = AuditEntry("k-ary", LOCAL, "tight", device=browsers.BROWSER)
     wrong = contract(
         make(Request(CountQuestion(SPEC), Guarantee(LOCAL, 3.0), Schedule.batches(1, 1), mechanism="k-ary"))

@@ -37,7 +37,7 @@ from confide.protocol.trusts.mixing import Mixing
 
 FALSE_ALARM = 1e-6
 RUNS = 800
-# A variance estimated from so many draws is off by less than this factor, also for Laplace noise: by 5.6 deviations.
+# A variance estimated from this many draws is off by less than this factor, also for Laplace noise: by 5.6 deviations.
 OFF = 1.5
 
 Array = NDArray[np.float64]
@@ -147,7 +147,7 @@ def test_devices_flip_bits_for_every_shuffler_as_often_as_is_priced() -> None:
 
 
 def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> None:
-    """Asked about value functions that are fixed beforehand, so that what was told without noise is known."""
+    """Asked about value functions that are fixed beforehand, so that what was released without noise is known."""
     spec = Spec(2, 2, 2, "per-step")
     plan = linear_plan(spec, Central(1.0, 1e-3))
     target, noise = gram_targets("gram", plan, spec, fixed_length=True)[0], Reservoir(ReplayableNoise(3))

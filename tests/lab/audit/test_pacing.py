@@ -29,7 +29,7 @@ LEAST, MOST = 100, 100_000
 
 
 class FakeClock:
-    """Stands still unless it is told how long something took."""
+    """Stands still unless it hears how long something took."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -97,7 +97,7 @@ def ever_wrong(sizes: list[int], q: float, allowed: Callable[[int], float]) -> f
 
 @pytest.mark.parametrize("q", [0.05, 0.2, 0.4])
 def test_an_event_that_is_looked_at_after_every_round_is_too_large_no_more_often_than_allowed(q: float) -> None:
-    """Whoever stops at the best moment gains nothing by it. Without the division over rounds she would."""
+    """An auditor who stops at the best moment gains nothing by it. Without the division over rounds she would."""
     sizes, failure = [10 * 2**number for number in range(8)], 0.3
     assert ever_wrong(sizes, q, lambda looks: failure_after(looks, failure)) <= failure
     assert ever_wrong(sizes, q, lambda looks: failure) > failure
@@ -108,7 +108,7 @@ def test_an_event_that_is_looked_at_after_every_round_is_too_large_no_more_often
 def test_a_bet_that_is_looked_at_after_every_pair_is_too_large_no_more_often_than_allowed(
     p: float, q: float, delta: float, stake: float
 ) -> None:
-    """All outcomes, weighted by their exact probability; whoever has proved too much stops at once."""
+    """All outcomes, weighted by their exact probability; an auditor who has proved too much stops at once."""
     failure, truth = 0.2, math.log((p - delta) / q)
     shares = expected_pairs((p, q), (p, q)).ravel()
     alive: dict[tuple[int, ...], float] = {(0,) * 9: 1.0}
@@ -148,7 +148,7 @@ def test_a_stake_that_changes_between_rounds_lies_between_both() -> None:
 
 
 def slow(clock: FakeClock, each: float, flip: float = 1 / (1 + math.e)) -> Target:
-    """Randomised response that takes so many seconds an output, and sometimes ten times as long."""
+    """Randomised response that takes this many seconds an output, and sometimes ten times as long."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Any:
         lies = noise.bernoulli(flip, (count, 1))
@@ -180,13 +180,13 @@ def hesitant(clock: FakeClock, target: Target) -> Target:
 
 
 def test_stakes_suit_the_trials_that_there_are_and_not_those_that_a_slow_beginning_promised(clock: FakeClock) -> None:
-    """A call takes long and an output nothing: few rehearsals promise few trials, and there are a thousand times as many."""
+    """A call takes long and an output nothing: few rehearsals guarantee few trials, and there are a thousand times as many."""
     found = audit(hesitant(clock, slow(clock, 0.0)), 10_000_000, 0.999, noise=ReplayableNoise(2), seconds=60.0)
     assert found.samples > 100_000 and found.lower_bound > found.ideal_bound - 0.02 > 0.9
 
 
 def test_a_bet_is_chosen_for_trials_that_prove_something(clock: FakeClock) -> None:
-    """At a delta of 0.01 the few trials that a rehearsal promises would prove nothing, whatever is bet on."""
+    """At a delta of 0.01 the few trials that a rehearsal guarantees would prove nothing, whatever is bet on."""
     targets = [hesitant(clock, target) for target in AuditEntry("gaussian", "local").targets(1.0)]
     found = audit(targets, 1_000_000, 0.999, 0.01, ReplayableNoise(2), seconds=30.0)
     assert found.samples > 10_000 and found.lower_bound > found.ideal_bound - 0.15 > 0.5

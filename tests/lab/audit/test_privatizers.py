@@ -161,7 +161,7 @@ def test_a_device_that_forgets_the_horizon_is_caught() -> None:
 
 
 class Absent(SampledStep):
-    """Says nothing of the truth: everybody is absent."""
+    """Says nothing of the truth: every user is absent."""
 
     def encoded(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
         return super().encoded(self.categories - 1, noise)
@@ -229,7 +229,7 @@ def test_a_person_in_a_later_batch_is_audited() -> None:
 
 
 def test_a_data_set_released_once_is_seen_through() -> None:
-    """Most of what so many samples can show: outputs are the aggregate's own."""
+    """Most of what this many samples can show: outputs are the aggregate's own."""
     targets = [central_target("once", central(), people) for people in pairs(SPEC)]
     finding = audit(targets, 30_000, 1 - FALSE_ALARM, noise=ReplayableNoise(14))
     assert finding.trust == "central" and 0.8 * finding.ideal_bound < finding.lower_bound

@@ -99,7 +99,7 @@ def test_linear_fits_have_replicas_too(split: bool, weighted: bool) -> None:
 
 
 def test_the_replica_of_a_fit_asks_as_its_learner_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without weights half as many questions share the promise, and each has less noise: another replica would be refused."""
+    """Without weights half as many questions share the guarantee, and each has less noise: another replica would be refused."""
     plan = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5), weighted=False)
     other = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5))
     ours, theirs = (each.certificate("none").mechanisms for each in (plan, other))

@@ -1,4 +1,4 @@
-"""Attacks on what is claimed of shuffling succeed; attacks on what is promised of it do not, unless noise is left out."""
+"""Attacks on what is claimed of shuffling succeed; attacks on what is guaranteed of it do not, unless noise is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gymnasium's worlds are told exactly, those without a table can be played, and ours can be lent to Gymnasium."""
+"""Gymnasium's worlds are given exactly, those without a table can be played, and ours can be lent to Gymnasium."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Value = Callable[[Model, Policy], float]
 
 
 def peoples_value(world: Any, horizon: int, policy: Policy | None = None) -> float:
-    """Exact expected total in the world's own rewards, from its table: what has ended is worth nothing more."""
+    """Exact expected total in the world's own rewards, from its table: what has ended has the value 0."""
     states, actions = world.observation_space.n, world.action_space.n
     values = np.zeros(states)
     for step in reversed(range(horizon)):

@@ -42,7 +42,7 @@ def test_a_log_has_a_row_for_every_step_that_was_lived() -> None:
 
 
 def test_what_to_do_depends_on_the_patient() -> None:
-    """Each treatment for everybody is worse than practice: 0.15 is ten deviations of the difference."""
+    """Each treatment for every user is worse than practice: 0.15 is ten deviations of the difference."""
     features = DescribedFeatures.over_cloud(vitals.INPUTS, vitals.ACTIONS, polynomial(vitals.INPUTS, 1))
     usual = vitals.value(people=PEOPLE)
     for action in range(4):

@@ -35,7 +35,7 @@ def test_riverswim_entry_by_entry(optimal: Optimal) -> None:
     np.testing.assert_array_equal(model.initial, [1, 0, 0, 0])
     # three steps cannot pay at the far end, so the near end's .005 a step is all there is
     assert optimal(model) == pytest.approx(0.015)
-    # the fourth step pays 1 after three successes; whoever fails early turns back for what the near end still pays
+    # the fourth step pays 1 after three successes; a user who fails early turns back for what the near end still pays
     success, waits, turns = 0.6 * 0.35 * 0.35, 0.4 * 0.015, 0.6 * (0.6 * 0.005 + 0.05 * 0.01)
     assert optimal(known("riverswim/4", horizon=4)) == pytest.approx(success + waits + turns)
 
@@ -243,7 +243,7 @@ def test_worlds_of_operations_by_hand(optimal: Optimal) -> None:
     np.testing.assert_allclose(pupil.rewards[0, 0], [solved / 2, 0.5])
     np.testing.assert_allclose(
         pupil.transitions[0, 0, 0], [1 - 0.5 * solved, 0.5 * solved]
-    )  # nobody falls below the first
+    )  # no one falls below the first
     np.testing.assert_allclose(pupil.transitions[0, 1, 1, 0], 0.08 * (1 - 0.5 * solved))
     drives = known("courier/3")
     np.testing.assert_allclose(drives.transitions[0, 1, 1:], [[0.85, 0.15, 0], [0, 0.15, 0.85]])

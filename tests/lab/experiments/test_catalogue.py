@@ -1,4 +1,4 @@
-"""Every figure and table has an address, says what it shows, and what it promises is true."""
+"""Every figure and table has an address, says what it shows, and what it guarantees is true."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _curves() -> list[Curve]:
 
 @pytest.mark.parametrize("curve", _curves(), ids=lambda curve: f"{curve.label} {curve.privacy}")
 def test_what_a_list_promises_is_kept(curve: Curve) -> None:
-    """The list says what was asked for where that is kept: the certificate must promise no less."""
+    """The list says what was asked for where that is kept: the certificate must guarantee no less."""
     options = {key: value for key, value in curve.choices.items() if key not in ("seed", "engine")}
     true = prepare(curve.learner, curve.world, curve.privacy, curve.episodes, **options).certificate().guarantee
     if curve.choices.get("calibration") == "paper":
@@ -152,7 +152,7 @@ def test_constants_of_figure_2_were_tried() -> None:
                 continue
             kind = names.get(part.label, part.label.split(",")[0])
             assert isinstance(part, Curve)
-            if kind in ("tight", "joint"):  # ours is as it comes
+            if kind in ("tight", "joint"):  # ours has default settings
                 assert set(part.choices) == {"calibration", "seed"}
             else:
                 assert part.choices["c"] in vtr.GRIDS[kind]

@@ -61,7 +61,7 @@ def _costs() -> list[PartResult]:
 
 
 def test_learners_that_are_one_planner_have_one_row() -> None:
-    """Ratios 1/4, 2 and 1/8, whose geometric mean is 0.4; luck makes them a hundredth larger or smaller."""
+    """Ratios 1/4, 2 and 1/8, whose geometric mean is 0.4; chance makes them a hundredth larger or smaller."""
     heads, *rows = cost.headline(_costs())
     assert [row[0] for row in rows] == [cost.PLANNER, "`psrl`"]
     given = dict(zip(heads, rows[0], strict=True))
@@ -134,7 +134,7 @@ def test_every_view_draws(view: Regret, pictures: int, tmp_path: Path) -> None:
 
 
 def test_a_picture_for_each_epsilon(tmp_path: Path) -> None:
-    """Fifteen curves in one picture are too many to tell apart."""
+    """Fifteen curves in one picture are too many to distinguish."""
     parts = [found(f"LDP-OBI, {name}, {epsilon}") for epsilon in ("0.2", "20") for name in ("laplace", "bounded")]
     drawn = InstancePanels("t").draw(parts, tmp_path, ".svg")
     assert [path.name for path in drawn] == ["regret-0.2.svg", "regret-20.svg"] and all(map(Path.is_file, drawn))

@@ -1,4 +1,4 @@
-"""Worlds that nobody tuned on: the two lists stay apart, sides are told apart, and the view counts what it says."""
+"""Worlds that no one tuned on: the two lists stay apart, sides are distinguished, and the view counts what it says."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_published_side_counts_by_step_or_pools_whichever_does_better() -> N
 
 
 def test_the_published_side_spends_all_of_epsilon() -> None:
-    """Its paper prints more noise than its claim takes; so it is asked for more, until what is true is what was promised."""
+    """Its paper prints more noise than its claim takes; so it is asked for more, until what is true is what was guaranteed."""
     (one,) = (one for one in contenders("random/2x2?seed=17") if one.label == "local 4; random/2x2?seed=17; " + SOUND)
     result = replace(one, scales=(0.1,)).compute(QUICK, 1)
     assert one.whole and result.guarantee == "4-DP, local"

@@ -146,7 +146,7 @@ def test_sampled_steps_have_the_law_of_a_random_step(model_kind):
     users = 10**9
     draw_sampled(world_of(model), visits, users, layout_of(question), np.random.default_rng(0), out)
     assert out.sum() == users
-    assert (out[:, -1] == 0).all()  # nobody's episode was short
+    assert (out[:, -1] == 0).all()  # no one's episode was short
     expected = np.zeros_like(out, dtype=float)
     for h in range(3):
         layer, row = (h if len(model.rewards) > 1 else 0), (h if layers > 1 else 0)

@@ -112,7 +112,7 @@ def test_a_trillion_people():
     run = simulate("obi", "random/2x2", Local(1.0), 1e12, 1, horizon=2)
     assert run.engine == "batched"
     assert np.isfinite(run.regret).all()
-    # With so many people the policy is as good as the best.
+    # With this many people the policy is as good as the best.
     assert run.final_value[0] == pytest.approx(run.optimal_value, abs=1e-3)
 
 

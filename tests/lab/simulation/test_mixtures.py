@@ -25,7 +25,7 @@ from tests.refusals import refused
     "address", ["hard-mixture/d3h3", "riverswim-mixture/3", "riverswim-mixture/3?inhomogeneous=true"]
 )
 def test_the_loop_is_algorithm_1_to_the_last_digit(address: str) -> None:
-    """Same luck, same noise, same regret: the loop in plain Python was written on its own."""
+    """Same draws, same noise, same regret: the loop in plain Python was written on its own."""
     setting = prepare("ucrl-vtr", address, Local(100, 0.1), 40, calibration="paper", bonus_scale=0.5)
     assert setting.design.question.kind == "mixture" and setting.design.trust == "local"
     root, world = spawn(0, 1)[0], setting.environment
@@ -41,7 +41,7 @@ def test_the_loop_is_algorithm_1_to_the_last_digit(address: str) -> None:
 
 @pytest.mark.parametrize("privacy", [NoPrivacy(), Local(20, 0.1), Joint(20, 0.1)], ids=str)
 def test_the_loop_and_the_protocol_agree(privacy: Any) -> None:
-    """Different luck, same law: mean final regret within a few standard errors."""
+    """Different draws, same law: mean final regret within a few standard errors."""
     choices: dict[str, Any] = {"episodes": 200, "schedule": "batches:40", "c": 0.02}
     fast = simulate("ucrl-vtr", "riverswim-mixture/3", privacy, seeds=40, **choices)
     slow = simulate("ucrl-vtr", "riverswim-mixture/3", privacy, seeds=8, engine="plain", **choices)
@@ -63,7 +63,7 @@ def test_it_learns_and_less_privacy_learns_more() -> None:
 
 @pytest.mark.parametrize("privacy", [Local(10, 0.1), Joint(1, 0.1)], ids=str)
 def test_a_table_is_told_in_counts(privacy: Any) -> None:
-    """As it comes: of transitions alone, with less noise than Gram sums take, which are there if c or a scale is chosen."""
+    """With default settings: of transitions alone, with less noise than Gram sums, which are there if c or a scale is chosen."""
     chosen = {"sums": {"c": 0.01}, "scale": {"bonus_scale": 0.5}, "loop": {"engine": "mixture"}, "sound": {}}
     for name, choices in chosen.items():
         calibration = "sound" if name == "sound" else "tight"
@@ -79,7 +79,7 @@ def test_a_table_is_told_in_counts(privacy: Any) -> None:
 
 @pytest.mark.parametrize("world", ["riverswim-mixture/3", "riverswim-mixture/5"])
 def test_no_privacy_is_no_worse_than_privacy(world: str) -> None:
-    """UCRL-VTR as published is. As it comes the learner plans alike with noise and without."""
+    """UCRL-VTR as published is. With default settings the learner plans alike with noise and without."""
     none, joint, published = (
         simulate("ucrl-vtr", world, privacy, 3000, 5, **each)
         for privacy, each in ((NoPrivacy(), {}), (Joint(10, 0.1), {}), (NoPrivacy(), {"c": 0.15}))

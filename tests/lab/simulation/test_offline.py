@@ -71,7 +71,7 @@ def test_what_nobody_tried_widens_the_interval_to_what_it_could_bring():
     result, more = plan.evidence.evaluate(untried), plan.evidence.compare(untried)
     low, high = (
         setting.knowledge.worths
-    )  # rewards are known, so nothing is worth less than the least of them at every step
+    )  # rewards are known, so nothing has the value less than the least of them at every step
     assert result.low == pytest.approx(low, abs=0.2) and result.high == pytest.approx(high, abs=0.2) and high - low > 6
     assert more.low < 0 < more.high
 

@@ -1,4 +1,4 @@
-"""Simulated users who come again: their episodes are those of anybody, their noise and certificate those of all they did."""
+"""Simulated users who come again: their episodes are those of anyone, their noise and certificate those of all they did."""
 
 from __future__ import annotations
 

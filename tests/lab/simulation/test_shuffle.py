@@ -56,7 +56,7 @@ def flat(release: Any) -> Told:
 
 
 def real(setting: Any, luck: Streams) -> Told:
-    """What everybody's own reports say after each full batch, through real shufflers: (batches, cells)."""
+    """What each user's own reports say after each full batch, through real shufflers: (batches, cells)."""
     design, releases = setting.design, []
     groups = np.diff(setting.schedule.ends, prepend=0)  # the last is too short for a batch
     aggregate = open_aggregate(design, luck.replayable, simulated=True)
@@ -174,7 +174,7 @@ def test_a_learner_of_ones_own_is_served_too(options: dict[str, Any], policies: 
 
 
 class _Slow:
-    """A learner whose plan nobody can see."""
+    """A learner whose plan no one can see."""
 
     def __init__(self, inner: Any) -> None:
         self.name = inner.name
@@ -183,7 +183,7 @@ class _Slow:
 
 @pytest.mark.parametrize("users", [33, 47, 48, 50])
 def test_a_short_batch_that_would_be_the_first_of_its_size_is_served(users: int) -> None:
-    """16 batches of 2, then 8 of 4 and so on: nobody learns the sum of one that does not fill, by whichever engine."""
+    """16 batches of 2, then 8 of 4 and so on: no one learns the sum of one that does not fill, by whichever engine."""
     setting = setting_of(episodes=users, batch=2, honest=1.0, widening=True, calibration="sound")
     own = replace(setting, learner=_Slow(setting.learner))
     assert setting.schedule.users == users

@@ -1,4 +1,4 @@
-"""A collector, and whoever stands before it, without a network: devices call the web applications themselves, in this process."""
+"""A collector, and the intermediary before it, without a network: devices call the web applications themselves, in this process."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def living(app: Any, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def looping(monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.AbstractEventLoop]:
-    """A loop in a thread of its own, in a process whose collectors learn at once and wait for nobody."""
+    """A loop in a thread of its own, in a process whose collectors learn at once and wait for no one."""
     monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     monkeypatch.setattr(group_commit, "LINGER", 0.0)
     loop = asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""People of a service with a shuffler or a curator are those of `simulate`: what a batch holds has the same law, and whoever is
+"""People of a service with a shuffler or a curator are those of `simulate`: what a batch holds has the same law, and who is
 shown its release learns the same. So regret has the same law too: it is a function of the policies alone."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The demo: what it prints, and that its world and promise are such that people teach it something."""
+"""The demo: what it prints, and that its world and guarantee are such that people teach it something."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from confide.service.dashboard.pages import check_game
 from confide.service.device.transport import Transport, Unreachable
 
 FIRST = 0.14919
-"""The value of the policy before anybody came: any action alike, six steps."""
+"""The value of the policy before the first user: any action alike, six steps."""
 
 
 def test_the_last_policy_beats_the_first() -> None:

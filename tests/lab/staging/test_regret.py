@@ -48,7 +48,7 @@ def fits(regrets: np.ndarray, drawn: np.ndarray) -> bool:
 
 
 def regret(collector: Collector, transport: Inside, seed: int) -> float:
-    """What everybody lost by following the policy of their round, once all came."""
+    """What every user lost by following the policy of their round, once all came."""
     crowd = Visitors(transport.url, WORLD, transport=transport)
     world = make(WORLD, HORIZON)
     best, lost = optimal_value(world.model), 0.0

@@ -52,7 +52,7 @@ def law(trust: str) -> np.ndarray:
 
 
 def regret(collector: Collector, transport: Inside, seed: int, closed: Callable[[int], None]) -> float:
-    """What everybody lost by following the policy of their round, once all came. closed: waits until a round is."""
+    """What every user lost by following the policy of their round, once all came. closed: waits until a round is."""
     crowd = Visitors(transport.url, WORLD, transport=transport)
     world, lost = make(WORLD, HORIZON), 0.0
     best = optimal_value(world.model)
@@ -78,7 +78,7 @@ def founded(trust: str, path: Path) -> Folder:
 
 
 def one_run(path: Path, monkeypatch: pytest.MonkeyPatch, run: int) -> float:
-    """Let everybody come to a service."""
+    """Let every user come to a service."""
     with inside_both(path, monkeypatch) as service:
         return regret(service.collector, service.transport, run, service.close_batch)
 

@@ -58,7 +58,7 @@ def test_a_world_of_other_sizes_is_refused(tmp_path: Path) -> None:
 
 
 def test_people_wait_for_the_first_round(tmp_path: Path) -> None:
-    """Whoever came before would have nothing to report, and seem to have reported already."""
+    """A user who came before would have nothing to report, and seem to have reported already."""
     from confide.lab.staging.visits import Visitors
     from confide.service.device.transport import Unreachable
 

@@ -25,7 +25,7 @@ from confide.protocol.trusts import joint
 from confide.protocol.trusts import local_counts as local
 from confide.protocol.trusts.mixing import Mixing
 
-# Episodes may stop early, and nobody knows what would have come after: the last transition is not counted on.
+# Episodes may stop early, and no one knows what would have come after: the last transition is not counted on.
 POOLED = CountQuestion(Spec(2, 2, 3), last=DROPPED)
 STEPWISE = CountQuestion(Spec(2, 2, 3, PER_STEP), last=DROPPED)
 SCHEDULE = Schedule.batches(60, 2)

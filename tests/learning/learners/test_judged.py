@@ -48,7 +48,7 @@ def test_few_people_change_more_where_nothing_would_be_sure(monkeypatch: pytest.
         patch.setattr(apvi, "HINTED", math.inf)
         careful = gains(400)
     better = np.array(bold) - np.array(careful)
-    # The same releases: each seed alone is luck, their mean is positive by more than two of its standard errors.
+    # The same releases: each seed alone is sampling error, their mean is positive by more than two of its standard errors.
     assert better.mean() > 2 * better.std(ddof=1) / math.sqrt(len(better)) > 0
 
 
@@ -83,7 +83,7 @@ def test_a_judgement_must_speak_against_a_policy(
 
 
 def test_an_estimate_says_what_the_model_says_and_its_interval_what_is_possible() -> None:
-    """A policy of actions that hardly anybody tried: the interval reaches from what is least to what is most possible there."""
+    """A policy of actions that hardly anyone tried: the interval reaches from what is least to what is most possible there."""
     usual = np.full((12, 6, 4), [1.0, 0.0, 0.0, 0.0])
     chosen = prepare_offline(WORLD, Central(rho=1.0), 3000, behaviour=Policy(usual), horizon=12, judge="none")
     release = chosen.release(spawn(1, 1)[0])

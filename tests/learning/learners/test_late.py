@@ -69,7 +69,7 @@ def test_who_followed_the_same_policy_may_be_told_apart_or_not() -> None:
 
 
 def test_a_round_of_people_who_are_late_only_is_learned_from() -> None:
-    """Nobody follows the round's own policy: what the late ones told is planned on all the same."""
+    """No one follows the round's own policy: what the late ones reported is planned on all the same."""
     learner, (first, second, _) = learner_of("ucbvi"), releases()
     state = learner.learn(begun(learner), first)
     late = learner.learn(learn_late(learner, state, second, expected_visits(state)), second)
@@ -79,7 +79,7 @@ def test_a_round_of_people_who_are_late_only_is_learned_from() -> None:
 
 
 def test_a_round_that_nobody_came_to_leaves_no_trace_in_what_is_expected() -> None:
-    """Whoever comes next follows the last policy, and no other."""
+    """The next user follows the last policy, and no other."""
     learner, (first, *_) = learner_of("ucbvi"), releases()
     state = learner.learn(begun(learner), first)
     again = learner.learn(state, first)

@@ -28,7 +28,7 @@ class TestPolicyElimination(LearnerConformance):
         return learners.make("policy-elimination")
 
     def test_learns_a_world_of_which_everything_is_told(self) -> None:
-        """As for the others, but for counts that grow: it forgets what was told before."""
+        """As for the others, but for counts that grow: it forgets what was given before."""
         for model in (STATIONARY, PER_STEP):
             learner, world, state = self.begin(model)
             for batch in range(1, self.rounds + 1):

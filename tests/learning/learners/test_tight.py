@@ -246,7 +246,7 @@ def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
     for people in (1, 8, 300):
         counts = drawn_counts(spec, rng, people, 0.0)
         state = begun(learner, spec)
-        state.memory.scouts[:] = 1e9, people, 0.0  # enough scouts for ever
+        state.memory.scouts[:] = 1e9, people, 0.0  # enough exploration users for ever
         result = learn(learner, state, counts, NO_NOISE, people)
 
         def q(h: int, s: int, a: int, V: np.ndarray, counts: Counts = counts) -> float:
@@ -311,7 +311,7 @@ def test_ties_are_broken_at_random() -> None:
 
 
 def test_scouts_are_few_and_never_stop_coming() -> None:
-    """After k people 36 ln(1 + k/82) of them were scouts, whatever the schedule."""
+    """After k people 36 ln(1 + k/82) of them were exploration users, whatever the schedule."""
     spec, learner = Spec(dynamics=STATIONARY, **SIZES), tight()
     for step in (1, 2):
         state, sent = begun(learner, spec), 0

@@ -138,7 +138,7 @@ def test_with_noise_it_is_the_private_form(kind: str, definite: str) -> None:
 
 
 def test_the_radius_without_noise_is_that_of_the_formula_sheet() -> None:
-    """sqrt(S A) + (range/2) sqrt(2 log K + log det M), M = I before anybody came."""
+    """sqrt(S A) + (range/2) sqrt(2 log K + log det M), M = I before the first user."""
     known = context(MixtureFeatures.one_hot(3, 2), PER_STEP, RAW, scale=1e-3)
     state = UcrlVtr(c=1.0).begin(known)
     tops = value_tops(known.rewards)

@@ -69,7 +69,7 @@ def test_errors_of_the_parts_are_independent_and_visits_have_twice_the_noise() -
     for seed in range(20):
         release = released(nothing, nothing, 0.01, seed, 0.25)
         model = logged_model(release, KNOWLEDGE)
-        quiet = replace(model, visits=0 * model.visits)  # no luck, only noise
+        quiet = replace(model, visits=0 * model.visits)  # no chance, only noise
         for name, kept in drawn.items():
             for part, half in zip(kept, thinned(release, quiet), strict=True):
                 part.append(getattr(noised_cells(half, KNOWLEDGE), name).ravel() / model.noise)

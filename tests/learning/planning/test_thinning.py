@@ -43,7 +43,7 @@ def test_errors_of_the_parts_are_independent(parts: tuple[str, ...], last: str) 
     knowledge = Knowledge.declared(SPEC, ends=False)
     release = release_of(parts, last, 0.0, 1)
     result = logged_model(release, knowledge)
-    quiet = replace(result, moves=0 * result.moves, visits=0 * result.visits)  # no luck, only noise
+    quiet = replace(result, moves=0 * result.moves, visits=0 * result.visits)  # no chance, only noise
     choosing, judging = thinned(release, quiet)
     for name in ("moved", "visited", "paid"):
         one, other = (getattr(noised_cells(half, knowledge), name) for half in (choosing, judging))
@@ -65,7 +65,7 @@ def test_errors_of_the_parts_are_independent(parts: tuple[str, ...], last: str) 
 
 
 def test_the_luck_of_counts_is_parted_too() -> None:
-    """Of Poisson counts without noise: the parts are about uncorrelated, though nobody knows their variance."""
+    """Of Poisson counts without noise: the parts are about uncorrelated, though no one knows their variance."""
     knowledge = Knowledge.declared(SPEC, ends=False)
     rng = np.random.default_rng(2)
     question = CountQuestion(SPEC, ("centred", "transitions"))

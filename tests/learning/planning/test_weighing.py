@@ -20,7 +20,7 @@ def some(spec: Spec, rng: np.random.Generator) -> Counts:
 
 
 def estimates(counts: Counts, users: float, variance: float = 1.0) -> Estimates:
-    """Estimates whose noise is everybody's own, and has this variance in all."""
+    """Estimates whose noise is each user's own, and has this variance in all."""
     return Estimates(
         counts,
         Radius(0.0, 0.0, 0.0, 0.0, 0.0),
@@ -145,7 +145,7 @@ def test_expected_visits_are_those_of_the_model(kind: str, believed: float) -> N
     work, weighted = workspace(spec), no_weighted_counts(spec)
     work.transitions[:] = transitions.reshape(spec.layers, -1, spec.states).transpose(0, 2, 1)
     weighted.plain.visits[:] = rng.random(pairs)
-    weighted.plain.visits[0, 1] = -5.0  # nobody was seen there
+    weighted.plain.visits[0, 1] = -5.0  # no one was seen there
     work.pairs[ROWS] = believed
     others = rng.random(pairs)
     weighted.expected[:] = others

@@ -1,4 +1,4 @@
-"""Asked pairs: what is told, that it is exactly epsilon for all episodes and all laws, and what groups answer."""
+"""Asked pairs: what is reported, that it is exactly epsilon for all episodes and all laws, and what groups answer."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ def test_no_message_tells_two_people_apart_by_more_than_epsilon(spec: Spec, last
                 for one in profiles
             ]
             keys = sorted(chances[0])
-            assert all(sorted(one) == keys for one in chances)  # nobody can send what somebody cannot
+            assert all(sorted(one) == keys for one in chances)  # no one can send what a user cannot
             table = np.log([[one[key] for key in keys] for one in chances])
             np.testing.assert_allclose(np.exp(table).sum(axis=1), 1.0)
             worst = (table.max(axis=0) - table.min(axis=0)).max()
             assert worst <= epsilon + 1e-9
             never = last == END and spec.layers > 1 and law[: -spec.states * spec.actions].sum() == 0
-            assert never or worst == pytest.approx(epsilon, abs=1e-9)  # nobody tells of a last step that nobody knows
+            assert never or worst == pytest.approx(epsilon, abs=1e-9)  # no one tells of a last step that no one knows
 
 
 def test_redrawing_until_a_pair_was_visited_would_have_no_epsilon() -> None:
@@ -127,7 +127,7 @@ def test_the_first_visit_by_hand() -> None:
     expected = {(0, 0): 6, (0, 1): 2, (1, 0): 1, (1, 1): 6, (2, 0): 4, (2, 1): 6}
     for (s, a), category in expected.items():
         assert first_visit(question, walk, levels, 2 * s + a) == category
-    cut = AskedQuestion.of(CountQuestion(spec, last=END))  # at the horizon nobody knows what comes next
+    cut = AskedQuestion.of(CountQuestion(spec, last=END))  # at the horizon no one knows what comes next
     assert cut.width == 9 and first_visit(cut, walk, levels, 4) == 8 and first_visit(cut, walk, levels, 1) == 2
     short = Trajectory(walk.states[:4], walk.actions[:3], walk.rewards[:3])  # this one ended early, at (0, 1), for good
     assert first_visit(cut, short, levels[:3], 1) == 2
@@ -248,7 +248,7 @@ def test_estimates_are_unbiased_and_as_noisy_as_stated() -> None:
         mean, spread = rows.mean(axis=0), rows.var(axis=0)
         np.testing.assert_allclose(mean[:4], [100, 80, 0, 0], atol=6 * math.sqrt(spread[:4].max() / 1000))
         np.testing.assert_allclose(mean[4:], [90, 0], atol=6 * math.sqrt(spread[4:].max() / 1000))
-        share = release.counts.people[0, 1, 0] / people  # nobody came to the second pair: nothing but noise
+        share = release.counts.people[0, 1, 0] / people  # no one came to the second pair: nothing but noise
         assert spread[2] == pytest.approx(release.noise.transitions * share, rel=0.25)
         radii = design.radii(release.counts.people)
         assert radii.shape == (1, 2, 1, 5) and (radii[..., 3] < release.radius.transitions).all()

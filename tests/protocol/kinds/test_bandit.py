@@ -33,7 +33,7 @@ def person(state: int, action: int, reward: float) -> Trajectory:
 
 
 def all_episodes(spec: Spec) -> list[Trajectory]:
-    """Everybody who took a step, with rewards on the grid, and somebody who took none."""
+    """Every user who took a step, with rewards on the grid, and a user who took none."""
     paid = [level / LEVELS for level in range(LEVELS + 1)]
     taken = itertools.product(range(spec.states), range(spec.actions), paid)
     return [

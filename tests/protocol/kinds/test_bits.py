@@ -1,4 +1,4 @@
-"""Counts told in bits, and one sampled step: how many bits there are, and how many of them one person changes."""
+"""Counts reported in bits, and one sampled step: how many bits there are, and how many of them one person changes."""
 
 from __future__ import annotations
 

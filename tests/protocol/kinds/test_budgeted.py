@@ -81,7 +81,7 @@ def test_no_two_people_are_further_apart_than_the_price(states: int, actions: in
 @pytest.mark.parametrize("last", ["counted", END])
 @pytest.mark.parametrize(("states", "actions", "horizon"), [(2, 1, 4), (2, 2, 3), (3, 1, 3), (1, 1, 5)])
 def test_half_the_visits_are_free(states: int, actions: int, horizon: int, last: str) -> None:
-    """Nobody is further apart than 3B, the price without them, whoever is paid when."""
+    """No one is further apart than 3B, the price without them, whichever is paid when."""
     spec = Spec(states, actions, horizon)
     mixed = [
         Trajectory(one.states, one.actions, np.array(paid, dtype=np.float64))
@@ -101,7 +101,7 @@ def test_half_the_visits_are_free(states: int, actions: int, horizon: int, last:
 
 
 def furthest(question: BudgetedQuestion) -> float:
-    """The largest squared distance of two people, whoever is paid when."""
+    """The largest squared distance of two people, whichever is paid when."""
     people = {
         tuple(cells_of(question, Trajectory(one.states, one.actions, np.array(paid, dtype=np.float64))))
         for one in episodes(question.spec)[::2]
@@ -225,7 +225,7 @@ def test_what_has_no_budget_is_refused(counts: CountQuestion, budget: int) -> No
 
 
 def test_walked_people_are_counted_as_the_rule_says() -> None:
-    """Worlds without luck: everybody walks the same, so the compiled walk must give exact multiples."""
+    """Worlds without chance: every user walks the same, so the compiled walk must give exact multiples."""
     luck = np.random.default_rng(5)
     for _ in range(20):
         states, actions, horizon = 3, 2, 7
@@ -354,7 +354,7 @@ def test_an_audit_of_budgeted_releases_passes_and_catches_half_the_noise() -> No
 
 
 def histories(spec: Spec, most: int) -> list[list[Trajectory]]:
-    """Every history of 1 to so many episodes."""
+    """Every history of 1 to this many episodes."""
     return [list(history) for many in range(1, most + 1) for history in itertools.product(episodes(spec), repeat=many)]
 
 

@@ -63,7 +63,7 @@ def test_no_pair_of_people_is_further_apart_than_the_price(part: str) -> None:
         assert furthest == pytest.approx(price.l2, abs=1e-12 if part != GROUPS else 1e-2)
     assert apart.sum(axis=-1).max() <= price.l1 + 1e-12
     assert (apart > 0).sum(axis=-1).max() <= price.cells
-    away = np.sqrt((found**2).sum(axis=-1).max())  # nobody is put in their place
+    away = np.sqrt((found**2).sum(axis=-1).max())  # no one is put in their place
     assert away <= price.l2
 
 

@@ -94,7 +94,7 @@ def test_the_price_of_one_step_is_that_of_the_worst_two_vectors() -> None:
 
 
 def test_the_price_of_several_steps_is_nearly_reached() -> None:
-    """Everybody in one direction and paid always, or never: vectors are opposite, though Gram matrices then agree."""
+    """Every user in one direction and paid always, or never: vectors are opposite, though Gram matrices then agree."""
     features = described([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
     question = replace(MomentsQuestion.of(features, 3), gram_bound=1.0, vector_bound=1.0, reward_weight=20.0)
     far = furthest(question, all_episodes(2, 2, 3)[::2])

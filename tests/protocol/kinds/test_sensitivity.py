@@ -139,7 +139,7 @@ def test_pairs_over_longer_episodes(last: str, model: str, sizes: tuple[int, int
 
 
 def test_centred_rewards_when_the_last_transition_is_dropped() -> None:
-    """The one pooled bound that needs two actions: an equal pair told apart by its reward only."""
+    """The one pooled bound that needs two actions: an equal pair distinguished by its reward only."""
     claimed = sensitivity(CountQuestion(Spec(2, 2, 2), PAIRS, DROPPED))
     assert largest(answers(CountQuestion(Spec(2, 2, 2), PAIRS, DROPPED)))[1] == pytest.approx(claimed.l2**2)
     three = CountQuestion(Spec(2, 1, 3), PAIRS, DROPPED)
@@ -237,7 +237,7 @@ def centred_answers(question: CountQuestion) -> NDArray[np.float64]:
 @pytest.mark.parametrize("last", LASTS)
 @pytest.mark.parametrize("parts", [PAIRS, (VISITS, *PAIRS), FREE_VISITS], ids="+".join)
 def test_rewards_centred_elsewhere(parts: tuple[str, ...], last: str, centre: float) -> None:
-    """Exact per step and with visits; pooled, centred rewards alone are priced as if people were told apart by all their moves."""
+    """Exact per step and with visits; pooled, centred rewards alone are priced as if all moves distinguished people."""
     if parts == FREE_VISITS and last == DROPPED:
         return
     for model, sizes in itertools.product((STATIONARY, PER_STEP), ((2, 2, 1), (2, 1, 2), (2, 2, 2), (2, 1, 3))):

@@ -1,4 +1,4 @@
-"""Aggregates of reports: sums in any order and from any server, and a guarantee that nobody tells them."""
+"""Aggregates of reports: sums in any order and from any server, and a guarantee that no one tells them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def opened(by: Design = BY) -> ReportAggregate:
 
 @pytest.mark.parametrize("epsilon", [0.001, 1.0, 6.0])
 def test_a_server_computes_what_its_reports_guarantee(epsilon: float) -> None:
-    """From the design alone, which it reads from bytes; an aggregate has no argument by which it could be told."""
+    """From the design alone, which it reads from bytes; an aggregate has no argument for it."""
     here = design(QUESTION, Local(epsilon), Schedule.every(5), "sound", "laplace")
     person = Trajectory(np.array([0, 1, 1, 0]), np.array([1, 0, 1]), np.array([1.0, 0.0, 1.0]))
     sent = respond(here, None, person).to_bytes(here)

@@ -29,7 +29,7 @@ def design_of(name: str) -> Design:
 
 
 def honest(design: Design, people: int, rng: np.random.Generator) -> Sum:
-    """Reports of people of whom everybody has a category of their own drawing, as mechanisms draw sums."""
+    """Reports of people of whom every user has a category of their own drawing, as mechanisms draw sums."""
     total, question = Sum.empty(design), design.question
     rows = rng.multinomial(people, question.law / question.law.sum())
     for row, many in enumerate(rows):
@@ -148,7 +148,7 @@ def test_one_cell_that_is_too_large_is_seen_though_the_total_is_right(name: str)
 
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "budgeted", "shuffled-bits"])
 def test_cells_that_could_be_each_are_seen_by_their_total(name: str) -> None:
-    """A tenth claim two episodes in each cell of transitions that nobody else fills: a fifth of what all could have done in one."""
+    """A tenth claim two episodes in each cell of transitions that no one else fills: a fifth of what all could have done in one."""
     design, rng = counting(name), np.random.default_rng(2)
     total, steps = everybody_at_a_corner(design, PEOPLE, rng), design.question.spec.horizon
     assert implausible(design, total, None, FALSE_ALARMS) == ""

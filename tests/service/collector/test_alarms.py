@@ -120,7 +120,7 @@ class Pairs:
         return signed.head
 
     def play(self, beyond: float) -> tuple[str, str | None]:
-        """A round after which the pair has so many standard deviations too many reports; the policy and question after it."""
+        """A round after which the pair has this many standard deviations too many reports; the policy and question after it."""
         number, family = self.head().round, self.contract.design.question
         digest = self.head().question
         assert digest is not None
@@ -144,7 +144,7 @@ class Pairs:
         return self.head().policy, self.head().question
 
     def _with(self, more: int) -> np.ndarray:
-        """Everybody so far, of whom so many came in this round to the pair, and the others nearly as they should."""
+        """Every user so far, of whom this many came in this round to the pair, and the others nearly as they should."""
         others = np.arange(6) != PAIR
         whole, left = self.people.copy(), PEOPLE - more
         whole[PAIR] += more
@@ -193,7 +193,7 @@ def test_after_an_alarm_the_policy_stays_if_its_pair_was_unremarkable_when_that_
 
 
 def extreme(many: int, made: Design) -> bytes:
-    """The sum of a batch of which everybody sent ones only, or, if nobody did, what flips of empty reports are on average."""
+    """The sum of a batch of which every user sent ones only, or, if no one did, what flips of empty reports are on average."""
     total, device = Sum.empty(made), made.devices[0]
     total.people[0] = PEOPLE
     noise = device.flip * made.question.trials

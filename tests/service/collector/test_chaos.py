@@ -31,7 +31,7 @@ def test_two_collectors_killed_on_postgres(tmp_path: Path, postgres: str) -> Non
 
 @pytest.mark.parametrize("cut", [0.0, 1.0], ids=["passed on", "answer cut"])
 def test_the_proxy_ends_both_connections_at_once(monkeypatch: pytest.MonkeyPatch, cut: float) -> None:
-    """Whose answer is cut sees the end, and is not left waiting; whoever is gone holds no connection to the service."""
+    """Whose answer is cut sees the end, and is not left waiting; a client that is gone holds no connection to the service."""
     monkeypatch.setattr(crowd, "CUT", cut)
     monkeypatch.setattr(random, "choice", lambda options: options[-1])  # of the places to cut: the answer
     with socket.create_server(("127.0.0.1", 0)) as door:

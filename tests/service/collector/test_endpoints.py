@@ -238,8 +238,8 @@ WORDS = st.one_of(
 def test_no_request_breaks_it(
     service: Service, verb: str, place: int, word: str, query: str, body: bytes | int, kind: str, token: str
 ) -> None:
-    """Every route and others, by any verb, with anything in it: no 5xx, no traceback; and unless it was a letter that counted,
-    nothing is different. A number stands for a letter with one byte changed."""
+    """Every route and others, by any verb, with anything in it: no 5xx, no traceback; and unless it was a submission that counted,
+    nothing is different. A number stands for a submission with one byte changed."""
     paths = ["/{word}", *(route.path for route in routes(service.collector))]
     path, before = paths[place % len(paths)], everything(service)
     if isinstance(body, int):
@@ -263,7 +263,7 @@ def test_too_many_at_once(tmp_path) -> None:
 
 
 def test_rounds_close_and_the_service_ends(tmp_path) -> None:
-    """30 people in 3 rounds: releases about exactly those, a chain anybody can check, and 410 afterwards."""
+    """30 people in 3 rounds: releases about exactly those, a chain anyone can check, and 410 afterwards."""
     with running(folder_of(tmp_path)) as service:
         for number in range(30):
             followed = service.collector.current
@@ -278,7 +278,7 @@ def test_rounds_close_and_the_service_ends(tmp_path) -> None:
 
 
 def test_one_hostile_report_moves_no_cell_by_more_than_an_honest_one(tmp_path) -> None:
-    """Every letter that is accepted changes the sum by at most what the design's range and reach allow."""
+    """Every submission that is accepted changes the sum by at most what the design's range and reach allow."""
     from confide.protocol.releases.report import limits
 
     made = contract(design(people=1000, mechanism="laplace"))

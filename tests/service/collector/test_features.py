@@ -48,7 +48,7 @@ def founded(path: Path, name: str = BANDIT, promise: Guarantee | None = None, **
 
 
 class Silent:
-    """Enough of a device for an episode: a contract, and what it was told."""
+    """Enough of a device for an episode: a contract, and what it was given."""
 
     def __init__(self, contract: Contract) -> None:
         self.contract, self.told = contract, list[Notice]()

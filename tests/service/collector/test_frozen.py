@@ -22,7 +22,7 @@ from tools.postgres import new_database
 from .services import Service, folder_of, running, wait_for
 
 MOST = 5.0
-"""Seconds that a frozen process may stop anybody."""
+"""Seconds that a frozen process may stop anyone."""
 HOLDER = """
 import sys
 from sqlalchemy import text

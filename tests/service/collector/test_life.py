@@ -112,7 +112,7 @@ class AnswerFirst(GroupCommitter):
 
 
 def check_answers(kind: type[GroupCommitter], tmp_path: Path) -> None:
-    """Where the commit fails nobody is told that they were counted."""
+    """Where the commit fails no sender hears that they were counted."""
 
     class FailingStore:
         def count(self, given: list[Arrival]) -> list[str]:
@@ -173,7 +173,7 @@ def test_a_process_that_holds_episodes_does_not_serve() -> None:
 
 
 def test_a_lesson_whose_collector_was_killed_ends_without_a_word(tmp_path: Path) -> None:
-    """What it would have answered is read by nobody; a log that says so would look like a failure."""
+    """What it would have answered is read by no one; a log that says so would look like a failure."""
     command = [sys.executable, "-P", "-m", "confide.service.collector.learning"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
@@ -224,7 +224,7 @@ def test_a_store_that_is_read_only_refuses_and_recovers(tmp_path: Path) -> None:
 
 @pytest.mark.service
 def test_a_full_disk(tmp_path: Path) -> None:
-    """The database may not grow: letters are refused, none is half counted, and when there is room again they count."""
+    """The database may not grow: submissions are refused, none is half counted, and when there is room again they count."""
     with running(folder_of(tmp_path, contract(design(people=5000, rounds=1)))) as service:
         store = service.collector.store
         pragma(store, "max_page_count=1")  # as many as there are
@@ -312,7 +312,7 @@ def test_a_key_that_is_not_the_contracts_is_refused(tmp_path: Path) -> None:
 @pytest.mark.service
 @pytest.mark.postgres
 def test_every_connection_of_postgres_is_cut(tmp_path: Path, postgres: str) -> None:
-    """As when the server is restarted: letters are refused for a moment at most, and each counts once."""
+    """As when the server is restarted: submissions are refused for a moment at most, and each counts once."""
     import psycopg
 
     from tools.postgres import new_database

@@ -128,7 +128,7 @@ def test_people_teach_a_service_about_a_mixture(tmp_path: Path) -> None:
         service.until_round(2)
         second, now = current(service)
         assert first.head.question != second.head.question and asked != now
-        # Who followed the first round was asked its question; whoever names the wrong one is refused, and changes nothing.
+        # Who followed the first round was asked its question; a device that names the wrong one is refused, and changes nothing.
         people = service.collector.store.tally().people
         for body in (letter(contract, now, 1), letter(contract, asked, 2)):
             status, _, problem = service.raw("POST", "/v1/reports", body, Content_Type="application/vnd.confide.report")

@@ -1,4 +1,4 @@
-"""A database's password that changes while a collector is served: nobody restarts anything."""
+"""A database's password that changes while a collector is served: no one restarts anything."""
 
 from __future__ import annotations
 

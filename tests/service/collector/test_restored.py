@@ -76,7 +76,7 @@ def test_what_was_not_restored_goes_on(served: Folder) -> None:
 
 
 def test_a_crash_between_commit_and_head_is_no_restored_folder(served: Folder) -> None:
-    """The file is written after the round was committed, and the database is told after that: in between it is one behind."""
+    """The file is written after the round was committed, and the database follows after that: in between it is one behind."""
     with sqlite3.connect(served.path / "collector.db") as connection:
         assert connection.execute("UPDATE service SET value = ? WHERE name = 'published'", ((2).to_bytes(8),)).rowcount
     connection.close()

@@ -25,7 +25,7 @@ Maker = Callable[[], str]
 
 
 def arrivals(numbers: Sequence[int], made: Contract = MADE) -> list[Arrival]:
-    """Letters, each with a bucket of its own."""
+    """Submissions, each with a bucket of its own."""
     pile, width = Pile(made.design), made.design.question.width
     letters = [letter(made, number, number % width) for number in numbers]
     return [Arrival(sent[4:20], pile.check(sent[56:])) for sent in letters]
@@ -120,7 +120,7 @@ def test_tables_of_another_version_are_refused(database: Maker) -> None:
 
 
 def test_collectors_count_side_by_side(database: Maker) -> None:
-    """Four stores on one database, all sent the same letters: each counts once in all."""
+    """Four stores on one database, all sent the same submissions: each counts once in all."""
     made = contract(design(people=3000, rounds=3))
     url = database()
     opened(url, made=made).close()
@@ -183,7 +183,7 @@ def crashes(store: CollectorStore, at: int, what: Callable[[], object]) -> bool:
 
 
 def check_crashes(kind: type[CollectorStore], database: Maker) -> None:
-    """Wherever counting dies, sums, people and ids agree; and whoever sends again is counted once."""
+    """Wherever counting dies, sums, people and ids agree; and a report that is sent again is counted once."""
     at, died = 0, True
     url = database()
     store = opened(url, kind)

@@ -22,7 +22,7 @@ from tests.service.issuer.issuers import ISSUER, SECRETS, issuing, named, token_
 
 
 def with_token(made: Contract, token: bytes, bucket: int = 0) -> bytes:
-    """A letter about a bucket with this token, as a device sends it."""
+    """A submission about a bucket with this token, as a device sends it."""
     plain = Upload.from_bytes(letter(made, 0, bucket))
     return Upload(token[:16], plain.contract, plain.round, plain.report).to_bytes() + token
 

@@ -39,7 +39,7 @@ def changed(made: Contract, **changes: Any) -> bytes:
 
 
 def letter(made: Contract, number: int, bucket: int = 0, followed: int = 1) -> bytes:
-    """A letter whose report names a bucket; its id is made from a number."""
+    """A submission whose report names a bucket; its id is made from a number."""
     import numpy as np
 
     from confide.protocol.releases import Report

@@ -26,7 +26,7 @@ DELTA = 1e-6
 
 
 def written(design: Design) -> bytes:
-    """The bytes of a contract about a design, by somebody who checks nothing."""
+    """The bytes of a contract about a design, by a user who checks nothing."""
     sound = {
         "local": contract,
         "shuffle": lambda: contract_of(shuffle_design()),

@@ -54,7 +54,7 @@ def encrypted(ephemeral: bytes, public: bytes, info: bytes, message: bytes) -> b
 
 
 def decrypted(private: bytes, public: bytes, info: bytes, box: bytes) -> bytes:
-    """The message, by the key of whoever receives it."""
+    """The message, by the key of its receiver."""
     secret = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(box[:32]))
     context = schedule(secret, box[:32], public, info)
     return AESGCM(context.key).decrypt(context.nonce, box[32:], b"")

@@ -56,7 +56,7 @@ def test_a_device_takes_no_part_in_it(name: str, tmp_path: Path) -> None:
 
 
 def test_a_device_does_not_follow_a_true_contract_with_one_that_is_not(tmp_path: Path) -> None:
-    """The successor promises the same, and its words are no weaker."""
+    """The successor guarantees the same, and its words are no weaker."""
     told: list[str] = []
     sound = contract(design(Local(1.0, 1e-6), mechanism="gaussian"))
     store = FileStore(tmp_path)
@@ -102,7 +102,7 @@ def test_it_does_not_pass_a_check(name: str, tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_successor_whose_devices_hide_less_by_themselves_is_weaker() -> None:
-    """Larger batches keep the promise of the sums with less noise on each device: what a shuffler sees says more of a person."""
+    """Larger batches keep the guarantee of the sums with less noise on each device: what a shuffler sees says more of a person."""
     before, after = (contract_of(shuffle_design(batch)) for batch in (400, 40_000))
     assert after.design.local_guarantee.epsilon > 1.5 * before.design.local_guarantee.epsilon
     assert "devices by themselves" in weaker(after, before) and weaker(before, after) == ""

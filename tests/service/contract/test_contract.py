@@ -1,4 +1,4 @@
-"""The contract: read as served, recomputed by whoever reads it, refused if words and design differ."""
+"""The contract: read as served, recomputed by its readers, refused if words and design differ."""
 
 from __future__ import annotations
 

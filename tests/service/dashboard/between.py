@@ -1,4 +1,4 @@
-"""Somebody between a page and its collector, who passes on, keeps back, cuts off or forges, and notes what was sent."""
+"""A user between a page and its collector, who passes on, keeps back, cuts off or forges, and notes what was sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SKIPPED = {"transfer-encoding", "connection", "content-length", "date", "server"
 
 
 class Between:
-    """A server of its own address before another. mode: `pass`, `swallow` (answers to letters are lost), `forge`, `stall`."""
+    """A server of its own address before another. mode: `pass`, `swallow` (answers to submissions are lost), `forge`, `stall`."""
 
     def __init__(self, port: int) -> None:
         self.port, self.mode = port, "pass"

@@ -89,7 +89,7 @@ def browser(one_browser: Browser) -> Iterator[Browser]:
 
 @pytest.fixture
 def fresh() -> Iterator[Browser]:
-    """A browser that has never been anywhere: somebody else."""
+    """A browser that has never been anywhere: that of another user."""
     with Browser() as instance:
         yield instance
 
@@ -109,7 +109,7 @@ def counted(url: str) -> int:
 
 
 def standing(url: str) -> int:
-    """How many people are counted; asked after a pause, since for a moment the same is told to everybody."""
+    """How many people are counted; asked after a pause, since for a moment all users get the same."""
     time.sleep(2 * PAUSE)
     with urllib.request.urlopen(f"{url}/dashboard/standing.json", timeout=10) as answer:
         return int(json.load(answer)["people"])
@@ -275,7 +275,7 @@ def test_under_trust_joint_a_visit_is_handed_to_the_curator_and_counts_once(tmp_
         again.click("#follow")
         again.until("document.querySelector('#nothing').textContent.includes('has sent a report before')")
         check_view(again, 375)
-        assert visit(process.url, "riverswim/3", 1).as_json()["counted"] == 1  # somebody else fills the batch
+        assert visit(process.url, "riverswim/3", 1).as_json()["counted"] == 1  # another user fills the batch
         page.show()
         page.until("document.querySelector('#sent').textContent.includes('Its batch is closed')", 60)
         assert {body for url, body in page.run("sent") if url.endswith("/v1/episodes")} == {sent}
@@ -304,7 +304,7 @@ def test_under_trust_shuffle_a_randomised_report_goes_to_the_shuffler(tmp_path: 
 
 
 def test_a_collector_that_is_away_gets_the_report_when_it_is_back(tmp_path: Path, fresh: Browser) -> None:
-    """Killed after the draw, before anything was sent: the page sends by itself once somebody answers. It is asked about a pair."""
+    """Killed after the draw, before anything was sent: the page sends by itself once a user answers. It is asked about a pair."""
     process = new_service(tmp_path / "tea", "asked-k-ary")
     port = int(process.url.rpartition(":")[2])
     try:

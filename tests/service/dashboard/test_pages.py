@@ -91,7 +91,7 @@ def test_without_the_game_there_is_no_page_for_it(tmp_path: Path) -> None:
 
 
 def events(service: Service) -> Iterator[dict[str, object]]:
-    """What the stream says, as it comes."""
+    """What the stream says, as it arrives."""
     line = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=20)
     line.request("GET", "/dashboard/events")
     answer = line.getresponse()

@@ -1,4 +1,4 @@
-"""What the dashboard says of releases: values with intervals that hold, the outlook, the promise, and what may not be shown."""
+"""What the dashboard says of releases: values with intervals that hold, the outlook, the guarantee, and what may not be shown."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from tests.service.contract.example import PRIVATE, SPEC, contract, design
 ALARM = 1e-6
 MANY = 300
 PAID = 0.3
-"""How likely every step of everybody pays."""
+"""How likely every step of every user pays."""
 
 
 def totals(made: Design, people: int, luck: np.random.Generator) -> np.ndarray:
-    """Exact sums of answers: everybody takes all steps in the first pair, stays there, and is paid now and then."""
+    """Exact sums of answers: every user takes all steps in the first pair, stays there, and is paid now and then."""
     question = made.question
     cells = np.zeros((question.rows, question.width))
     if question.kind == "step":
@@ -109,7 +109,7 @@ def check_intervals(found: list[tuple[float, float]]) -> None:
 
 
 def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_missing() -> None:
-    """Everybody stays in one pair and is paid now and then; a budget of 6 counts its first two visits, of four steps."""
+    """Every user stays in one pair and is paid now and then; a budget of 6 counts its first two visits, of four steps."""
     promise = Guarantee(JOINT, 1.0, 1e-6)
     made = make(Request(CountQuestion(SPEC), promise, Schedule.batches(8000, 2), budget=6))
     spec, many, allowed = SPEC, 4000, binom.isf(ALARM, MANY, 1 - CONFIDENCE)
@@ -132,7 +132,7 @@ def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_miss
         missed += not judgement.low <= spec.horizon * PAID <= judgement.high
         widths.append((counted * PAID - judgement.low, judgement.high - counted * PAID - (spec.horizon - counted)))
     assert missed <= allowed
-    # Were nothing, or everything, earned by what is not counted, the ends would be just beyond it.
+    # If what is not counted paid nothing, or everything, the ends would be just beyond it.
     for side in np.array(widths).T:
         assert (side < 0).sum() <= allowed and np.abs(side).max() < 1
 
@@ -145,7 +145,7 @@ def test_what_a_question_does_not_tell_is_not_said() -> None:
         aggregate.take_sum(part)
     release = aggregate.close()
     assert mean_return(made, release, None) is not None
-    assert mean_return(made, release, release) is None  # nobody in between
+    assert mean_return(made, release, release) is None  # no one in between
     pairs = design(Local(4.0), people=300, mechanism="asked-k-ary")
     aggregate = open_aggregate(pairs)
     for part in drawn(
@@ -155,7 +155,7 @@ def test_what_a_question_does_not_tell_is_not_said() -> None:
         luck,
     ):
         aggregate.take_sum(part)
-    assert mean_return(pairs, aggregate.close(), None) is None  # people come back, and nobody says how often
+    assert mean_return(pairs, aggregate.close(), None) is None  # people come back, and no one says how often
 
 
 def test_the_outlook_says_when_the_average_count_stands_out() -> None:

@@ -100,7 +100,7 @@ def serving(contract: Contract) -> Iterator[Fake]:
             self._answer(*fake.answer(fake.answers.pop(0) if fake.answers else 201))
 
         def _answer(self, status: int, media_type: str, body: bytes) -> None:
-            if fake.cut and status == 200:  # promise more than is sent
+            if fake.cut and status == 200:  # guarantee more than is sent
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body) + 10))
                 self.end_headers()

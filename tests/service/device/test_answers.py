@@ -108,7 +108,7 @@ def test_counted_is_what_the_service_says_is_counted(status: int) -> None:
 
 
 def test_a_ticket_holders_parcel_survives_a_proxy_too() -> None:
-    """202 without an epoch is nobody's answer, and a batch whose state nobody tells is asked about again."""
+    """202 without an epoch is no one's answer, and a batch whose state no one tells is asked about again."""
     made = contract_of(joint_design())
     with serving(made) as fake:
         fake.open_round(1)

@@ -41,7 +41,7 @@ def refuses(device: Device, notices: list[Notice], words: str) -> bool:
 
 
 def proved(device: Device, service: Fake) -> list[int]:
-    """The rounds of the two heads, which anybody can check with the contract's key."""
+    """The rounds of the two heads, which anyone can check with the contract's key."""
     heads = [SignedHead.from_json(text.encode(), service.contract.key) for text in device.proof]
     assert len({head.digest for head in heads}) == len(heads)
     return [head.head.round for head in heads]

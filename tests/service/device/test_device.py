@@ -164,7 +164,7 @@ def test_a_window_hides_when_the_episode_ended(tmp_path: Path) -> None:
 
 
 def test_a_device_in_the_background_sends_when_it_is_due_and_until_it_is_answered(tmp_path: Path) -> None:
-    """Nobody calls it again: not when its time comes, and not after a failure."""
+    """No one calls it again: not when its time comes, and not after a failure."""
     with serving(contract(window=1.0)) as fake:
         fake.open_round(1)
         fake.answers = [0, 201]
@@ -432,7 +432,7 @@ class Redrawing(Device):
 
 
 def check_same_bytes(kind: type[Device], fake: Fake) -> None:
-    """However often it fails, every attempt is the same letter."""
+    """However often it fails, every attempt is the same submission."""
     now = [1000.0]
     fake.sent.clear()
     fake.answers = [503] * 12

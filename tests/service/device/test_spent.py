@@ -86,7 +86,7 @@ def reports(fake: Fake) -> list[bytes]:
 
 
 def test_only_the_episode_that_spent_the_report_draws_it() -> None:
-    """Another token draws nothing; its own draws once, and the letter's id is the token, so that a second one would be a repeat."""
+    """Another token draws nothing; its own draws once, and the submission's id is the token, so a second one would be a repeat."""
     with serving(contract()) as fake:
         fake.open_round(1)
         fake.answers = [503] * 3

@@ -14,7 +14,7 @@ from tests.service.intermediary.offices import contract_of, joint_design, shuffl
 from .services import Fake, serving
 
 COMMON, ALONE = 1, 0
-"""What everybody's policy does, and what the one that is shown to one device alone does."""
+"""What every user's policy does, and what the one that is shown to one device alone does."""
 
 
 @pytest.fixture(params=["joint", "shuffle"])

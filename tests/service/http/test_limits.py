@@ -1,4 +1,4 @@
-"""The rate limit: so many from each address, none of which is remembered for long."""
+"""The rate limit: this many from each address, none of which is remembered for long."""
 
 from __future__ import annotations
 

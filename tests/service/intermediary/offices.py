@@ -76,7 +76,7 @@ def folder_of(path: Path, made: Contract) -> RoleFolder:
 def office_of(
     path: Path, made: Contract, clock: SetClock, database: str | None = None, begin: bool = True
 ) -> BatchManager:
-    """An office whose first round is open."""
+    """An intermediary whose first round is open."""
     hold: dict[str, Any] = {CURATOR: EpisodeBatches, SHUFFLER: ReportBatches}
     folder = folder_of(path, made)
     office = BatchManager(folder, hold[folder.role](made.design), database, clock)
@@ -127,7 +127,7 @@ def message(design: Design, lived: Trajectory) -> bytes:
 
 
 def hand_over(office: BatchManager, ticket: Ticket, lived: Trajectory) -> str:
-    """Take it through the same reading as the door does."""
+    """Take it through the same reading as the endpoint does."""
     return office.take(*office.read(upload(office.about, ticket.to_bytes(), message(office.contract.design, lived))))
 
 

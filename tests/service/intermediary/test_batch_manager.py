@@ -93,7 +93,7 @@ def test_a_batch_closes_at_its_deadline_and_never_before(tmp_path: Path, made: C
 def test_a_batch_is_closed_once_though_a_ticket_was_issued_meanwhile(
     tmp_path: Path, made: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever issues tickets reads which batches are full; a batch may be closed before that is noted."""
+    """A process that issues tickets reads which batches are full; a batch may be closed before that is noted."""
     clock = SetClock()
     office = office_of(tmp_path, made, clock)
     for number, ticket in enumerate(tickets(office, made.tickets(1))):
@@ -138,7 +138,7 @@ def test_absentees_and_garbage_count_as_empty_episodes(tmp_path: Path, joint: Co
 def test_a_batch_to_which_too_few_came_is_joined_to_the_next_and_others_go_on(
     tmp_path: Path, shuffled: Contract, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """39 of the 40 that the promise counts on: the sum is not given out; the batch behind it is; the next tickets, a quarter of
+    """39 of the 40 that the guarantee counts on: the sum is not given out; the batch behind it is; the next tickets, a quarter of
     those it had, are for it; it closes a deadline after the last of these, with who came late and who came new."""
     clock = SetClock()
     office = office_of(tmp_path, shuffled, clock)
@@ -380,7 +380,7 @@ def test_the_sum_of_a_batch_is_that_of_its_episodes(tmp_path: Path, joint: Contr
 
 
 def test_499_of_500_people(tmp_path: Path) -> None:
-    """The release is about 500 all the same, at its time and with the promise of its design."""
+    """The release is about 500 all the same, at its time and with the guarantee of its design."""
     made, clock = contract_of(joint_design(500, 2)), SetClock()
     office = office_of(tmp_path, made, clock)
     for ticket in tickets(office, 500)[:-1]:

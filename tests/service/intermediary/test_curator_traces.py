@@ -1,4 +1,4 @@
-"""No file of a curator holds anything from which an episode could be told: not the database, its log, or anything beside it."""
+"""No file of a curator holds anything from which an episode could be read: not the database, its log, or anything beside it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_no_file_tells_of_an_episode(tmp_path: Path, mechanism: str) -> None:
 
 
 def test_the_search_finds_what_would_be_written_down(tmp_path: Path) -> None:
-    """The mutant: whoever commits every new sum writes every episode down, as the difference of two of them."""
+    """The mutant: a curator that commits every new sum writes every episode down, as the difference of two of them."""
     made = contract_of(joint_design(PEOPLE))
     total = np.zeros(made.design.question.width, dtype="<i8")
     with sqlite3.connect(tmp_path / "open.db") as store:

@@ -90,7 +90,7 @@ def test_routes_are_those_of_the_document(pair: Pair) -> None:
 
 
 class Chatty(IntermediaryServer):
-    """The mutant: counts what it received, where everybody can see it."""
+    """The mutant: counts what it received, where every user can see it."""
 
     async def metrics_page(self, request) -> Response:  # type: ignore[no-untyped-def]
         page = await super().metrics_page(request)
@@ -119,7 +119,7 @@ LOGGED = {"batch closed", "round opened"}
 
 
 def pages(pair: Pair) -> bytes:
-    """Everything that both show to anybody."""
+    """Everything that both show to anyone."""
     results = [pair.line.get(path).body for path in ("/metrics", "/v1/batches/1", "/readyz", "/healthz")]
     public = ("/metrics", "/v1/rounds/current", "/readyz", "/v1/intermediary", "/", "/dashboard/standing.json")
     return b"\n".join([*results, *(pair.collector.get(path)[1] for path in (*public, "/dashboard/story.json"))])
@@ -142,7 +142,7 @@ def check_names(pair: Pair, closed: int) -> None:
 
 
 def shows(pair: Pair, came: int, listed: bool = False) -> tuple[bytes, str]:
-    """What is shown and logged when so many of the ticket holders come, and one sends garbage. listed: look at the names too."""
+    """What is shown and logged when this many of the ticket holders come, and one sends garbage. listed: look at the names too."""
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     for name in ("confide.batches", "confide.collector", "confide.http"):
@@ -164,7 +164,7 @@ def shows(pair: Pair, came: int, listed: bool = False) -> tuple[bytes, str]:
 
 
 def without_addresses(shown: bytes) -> bytes:
-    """Without what differs between two services whoever comes: ports, keys, what is drawn, and whether two seconds passed."""
+    """Without what differs between two services for any user: ports, keys, what is drawn, and whether two seconds passed."""
     drawn = rb"127\.0\.0\.1:\d+|\"head\": \"[^\"]*\"|\"signature\": \"[^\"]*\"|\"rate\": (null|0\.0)"
     return re.sub(drawn, b"", shown)
 
@@ -265,7 +265,7 @@ def test_devices_take_a_ticket_send_at_their_time_and_send_again_in_another_epoc
 
 
 def test_no_ticket_no_report_and_nothing_spent(tmp_path: Path) -> None:
-    """Where nobody issues tickets a person gets the policy, and may report another time."""
+    """Where no one issues tickets a person gets the policy, and may report another time."""
     with serving(tmp_path, made_of("joint")) as pair:
         url, contract = pair.collector.url, pair.collector.contract
         store = MemoryStore()

@@ -1,4 +1,4 @@
-"""Nobody vouches for their own past: collector and curator or shuffler store each other's last signed document, and compare."""
+"""No one vouches for their own past: collector and curator or shuffler store each other's last signed document, and compare."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_nothing_happens_before_the_collector_has_confirmed(tmp_path: Path, made
 
 
 def test_a_head_that_anybody_can_repeat_confirms_nothing(tmp_path: Path, made: Contract) -> None:
-    """Heads are public: what the collector signed for an earlier process, or nobody signed, is not its word for this one."""
+    """Heads are public: what the collector signed for an earlier process, or no one signed, is not its word for this one."""
     office = office_of(tmp_path, made, SetClock())
     old = PeerHeads(first_head(made)).signed(PRIVATE, office.exchange(PeerHeads()).nonce)
     again = office_of(tmp_path, made, SetClock(), begin=False)
@@ -113,7 +113,7 @@ def test_a_body_is_shown_when_the_collector_has_stored_its_closing(tmp_path: Pat
     clock.now += DEADLINE + PUBLICATION
     assert office.step()
     assert office.public_closing(1) == newest(office) and office.public_body(1) is None
-    office.exchange(PeerHeads(first_head(made), newest(office)))  # as anybody could: not signed
+    office.exchange(PeerHeads(first_head(made), newest(office)))  # as anyone could: not signed
     assert office.public_body(1) is None and not office.folder.head_file.exists()
     confirm(office)
     assert office.public_body(1) is not None
@@ -151,7 +151,7 @@ def test_a_part_in_between_that_is_behind_ends(tmp_path: Path, made: Contract) -
     with refused("store-restored"):
         restored.exchange(PeerHeads(third, newest(office)).signed(PRIVATE, nonce))
     with refused("store-restored"):
-        restored.exchange(PeerHeads(closing=newest(office)))  # whoever shows it: it is under our own signature
+        restored.exchange(PeerHeads(closing=newest(office)))  # whichever party shows it: it is under our own signature
     assert not restored.confirmed and not restored.step()
 
 
@@ -325,7 +325,7 @@ def test_a_collector_believes_its_own_memory_of_what_came_before(line: Line, tmp
 
 
 def _answered(office: BatchManager, shown: PeerHeads) -> PeerHeads:
-    """What somebody answers who compares nothing."""
+    """What a user answers who compares nothing."""
     row = office.store.newest(office.clock())
     return PeerHeads(shown.head, None if row is None else newest(office), b"nonce")
 
@@ -396,7 +396,7 @@ def test_the_collector_goes_to_whoever_has_the_lease(line: Line, monkeypatch: py
 def test_a_wrong_word_about_the_lease_is_forgotten(
     line: Line, monkeypatch: pytest.MonkeyPatch, said: bytes | None
 ) -> None:
-    """Whoever once named another address, or whose address is somebody else's now, does not stop the collector for ever."""
+    """A process that once named another address, or whose address is another's now, does not stop the collector for ever."""
     asked, waiting, lying = line.answer, line.client.url, True
 
     def answer(where: str, body: bytes | None) -> bytes | None:

@@ -40,7 +40,7 @@ from .offices import (
 
 
 class Two:
-    """Two offices on one database, and the clock by which each waits for the other."""
+    """Two intermediaries on one database, and the clock by which each waits for the other."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(BatchStore, "alone", False)

@@ -1,4 +1,4 @@
-"""A process that holds batches overwrites what it frees, to the smallest piece; told less, it does not."""
+"""A process that holds batches overwrites what it frees, to the smallest piece; set to less, it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever takes a ticket follows the newest round: one that was learned from closed batches, never from their own."""
+"""A user who takes a ticket follows the newest round: one that was learned from closed batches, never from their own."""
 
 from __future__ import annotations
 

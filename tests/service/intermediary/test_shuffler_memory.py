@@ -44,7 +44,7 @@ def files_of(folder: Path) -> bytes:
 
 
 def hand_in(made: Contract, line: Transport) -> tuple[list[bytes], list[bytes]]:
-    """Everybody of one batch comes: their tickets and reports, and the partial sums that they leave."""
+    """Every user of one batch comes: their tickets and reports, and the partial sums that they leave."""
     secrets, partial, total = [], [], Sum.empty(made.design)
     for number in range(made.tickets(1)):
         ticket = from_base64(json.loads(line.post("/v1/tickets", b"", MEDIA_TYPE).body)["ticket"])

@@ -1,4 +1,4 @@
-"""A batch may have more people than it needs: then the release is as noisy as it says, and about everybody."""
+"""A batch may have more people than it needs: then the release is as noisy as it says, and about every user."""
 
 from __future__ import annotations
 

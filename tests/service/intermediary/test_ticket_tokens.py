@@ -47,7 +47,7 @@ def test_without_tokens_one_address_takes_no_more_than_its_share(tmp_path: Path)
 
 
 def asked(port: int, source: str) -> int:
-    """The answer to somebody at an address who asks for a ticket."""
+    """The answer to a user at an address who asks for a ticket."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(source, 0))
     with contextlib.closing(connection):
         connection.request("POST", "/v1/tickets", b"", {"Content-Type": "application/octet-stream"})

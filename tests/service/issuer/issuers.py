@@ -19,7 +19,7 @@ from tests.service.contract.example import contract
 
 LOGIN = bytes(range(64, 96))
 SECRETS = IssuerKeys((Path(__file__).parent / "example.pem").read_bytes(), LOGIN, keys.public_key(LOGIN))
-"""Of tests only: anybody may read it."""
+"""Of tests only: anyone may read it."""
 KEY = PrivateKey.from_pem(SECRETS.pem)
 ISSUER = TokenIssuer("Doors Ltd", SECRETS.public)
 

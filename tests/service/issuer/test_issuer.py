@@ -44,7 +44,7 @@ def test_each_person_has_one_token_and_a_lost_answer_is_given_again(tmp_path: Pa
         status, refusal = ask(url, assertion(SECRETS.login, "ann"), second)
         assert (status, refusal["type"]) == (403, "urn:confide:problem:issued")
         assert ask(url, assertion(SECRETS.login, "ben"), second)[0] == 201
-    with issuing(tmp_path / "issuer2", MADE) as url:  # another folder knows nobody
+    with issuing(tmp_path / "issuer2", MADE) as url:  # another folder knows no user
         assert ask(url, assertion(SECRETS.login, "ann"), second)[0] == 201
 
 
@@ -82,7 +82,7 @@ def test_a_list_of_names(tmp_path: Path) -> None:
 
 
 class Refusing(SignedAssertions):
-    """Knows everybody and admits no one."""
+    """Knows every user and admits no one."""
 
     def admitted(self, person: str) -> bool:
         return False

@@ -79,7 +79,7 @@ export function drawReturns(box, rounds, horizon, users, label) {
   });
 }
 
-/** Error of the average count as people come; where it passes 1 it stands out from the noise. */
+/** Error of the average count as people come; where it passes 1 it exceeds the noise. */
 export function drawErrors(box, { people, error, needed }, now) {
   const low = Math.min(...error, 0.5);
   const high = Math.max(...error, 2);

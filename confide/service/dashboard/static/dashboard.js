@@ -1,4 +1,4 @@
-/** The dashboard: one look at what is public, then a stream of events. Everything on it can be fetched by anybody. */
+/** The dashboard: one look at what is public, then a stream of events. Everything on it can be fetched by anyone. */
 
 import { drawErrors, drawReturns } from "./charts.js";
 import { changes, drawLegend, drawPolicy } from "./policy.js";
@@ -15,7 +15,7 @@ const POLLING = 10000;
 let contract = null;
 let story = null;
 let now = null;
-let chosen = null; // the round whose policy somebody asked to see; otherwise the newest
+let chosen = null; // the round whose policy the reader asked to see; otherwise the newest
 const policies = new Map();
 
 function duration(seconds) {
@@ -301,7 +301,7 @@ async function heard(standing) {
 
 const drawErrorsNow = () => story.outlook.error.some((one) => one > 0) && drawErrors($("sure-chart"), story.outlook, now.people);
 
-/** A stream while somebody looks: a browser has few connections for an address, and hidden tabs need none of them. */
+/** A stream while the page is seen: a browser has few connections for an address, and hidden tabs need none of them. */
 let stream = null;
 function listen() {
   stream?.close();

@@ -18,15 +18,15 @@ let place = 0;
 let advised = DRIFT;
 let life = null;
 let shown = null; // the bytes that are shown, in hex
-let arrived = () => {}; // is called when a letter comes to the gate
-let waiting = null; // the letter that waits for a press: {body, go}
-const approved = new Set(); // letters that the person has sent once: the same bytes may go again by themselves
+let arrived = () => {}; // is called when a submission comes to the gate
+let waiting = null; // the submission that waits for a press: {body, go}
+const approved = new Set(); // submissions that the person has sent once: the same bytes may go again by themselves
 const opened = new Map(); // what is in sealed uploads, by their bytes in hex: only who sealed them knows
 const ticketed = () => contract?.trust !== "local";
 
 /**
- * All that leaves this page goes through here. A letter waits until somebody presses send; what is fetched is the same for everybody.
- * Where tickets are taken, nobody chooses when a report leaves: it is shown, and goes.
+ * All that leaves this page goes through here. A submission waits until a user presses send; what is fetched is the same for all.
+ * Where tickets are taken, no user chooses when a report leaves: it is shown, and goes.
  */
 function gate(url, init) {
   if (init?.method !== "POST") return fetch(url, init);
@@ -75,7 +75,7 @@ function finished() {
   $("again-box").hidden = false;
 }
 
-/** What somebody who tries the game shows the issuer of tokens: a name that nobody had before. */
+/** What a user who tries the game shows the issuer of tokens: a new name. */
 const guest = () => `guest-${crypto.randomUUID()}`;
 
 async function join(storage) {
@@ -101,7 +101,7 @@ async function join(storage) {
   if (!waiting) await play();
 }
 
-/** Where tickets are taken, time runs from the beginning: it begins when somebody wants to. */
+/** Where tickets are taken, time runs from the beginning: it begins when the user wants to. */
 function invite() {
   place = 0;
   drawRiver();
@@ -140,7 +140,7 @@ function countDown(mine) {
   } else put("departure", life.actions.length < contract.spec.horizon ? "Your report has left. What you do now is yours alone." : "");
 }
 
-/** What anybody may know of the batch that was joined. */
+/** What is public of the batch that was joined. */
 let office = "";
 async function watchBatch() {
   const mine = person;
@@ -269,7 +269,7 @@ $("again").addEventListener("click", () => {
   $("nothing").hidden = false;
   $("alert").hidden = true;
   approved.clear();
-  join(memoryStorage()); // somebody else, with a device of their own
+  join(memoryStorage()); // another user, with a device of their own
 });
 addEventListener("keydown", ({ key, target }) => {
   if (target instanceof HTMLElement && target.closest("#bytes, input")) return;

@@ -15,7 +15,7 @@ export function moves(places, place, action) {
 /** How likely a step is to find something. */
 export const pay = (places, place, action) => (place === places - 1 && action === SWIM ? 1 : place === 0 && action === DRIFT ? 0.005 : 0);
 
-/** What one step brings: {reward, next}. The river's luck needs no secret. */
+/** What one step brings: {reward, next}. The river's randomness needs no secret. */
 export function step(places, place, action, luck = Math.random) {
   let left = luck();
   let next = place;

@@ -3,7 +3,7 @@
 const MOST_CELLS = 1500;
 export const COLOURS = 8;
 
-/** Short words that tell actions apart: themselves, or as many letters as are needed, or numbers. */
+/** Short words that tell actions apart: themselves, or as many characters as are needed, or numbers. */
 export function codes(labels) {
   if (labels.every((label) => label.length <= 3)) return labels;
   for (let size = 1; size <= 3; size++) {

@@ -20,7 +20,7 @@ export async function loadContract() {
   return { ...told, bytes, hash, pin: `sha256:${hex(hash)}`, key: fromBase64(told.key) };
 }
 
-/** A policy by its hash, step and state to chances; where there are several, of which everybody follows one, the average. */
+/** A policy by its hash, step and state to chances; where there are several, of which every user follows one, the average. */
 export async function readPolicies(bytes, name, spec) {
   const found = await readAll(bytes, name, spec);
   return (step, state) => found.map((one) => one(step, state)).reduce((sum, one) => sum.map((part, at) => part + one[at])).map((part) => part / found.length);
