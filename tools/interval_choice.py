@@ -28,7 +28,7 @@ SHOWN = 5
 IntervalConstants = tuple[float, float, float, float]
 
 
-class Groups(NamedTuple):
+class SeedGroups(NamedTuple):
     """Of groups of seeds: their means; of values over these the variance, and a positive third moment over the variance."""
 
     mean: Array
@@ -40,8 +40,8 @@ class CellGroups(NamedTuple):
     """The mean of all runs of a cell, groups of its runs, and pairs of groups; whether it is steep."""
 
     truth: float
-    groups: Groups
-    pair: tuple[Groups, Groups]
+    groups: SeedGroups
+    pair: tuple[SeedGroups, SeedGroups]
     steep: bool
 
 
@@ -60,13 +60,13 @@ class PointFigures(NamedTuple):
         return min(self.pooled, self.calm) >= COVERED and self.behind <= BEHIND
 
 
-def groups_of(values: Array) -> Groups:
+def groups_of(values: Array) -> SeedGroups:
     """What a point needs to know of (groups, seeds) values."""
     mean = values.mean(axis=1)
     apart = values / mean[:, None] - 1
     variance = apart.var(axis=1, ddof=1)
     third = np.maximum((apart**3).mean(axis=1), 0.0)
-    return Groups(mean, variance, third / np.maximum(variance, np.finfo(np.float64).tiny))
+    return SeedGroups(mean, variance, third / np.maximum(variance, np.finfo(np.float64).tiny))
 
 
 def cells_of(runs: Runs) -> dict[int, list[CellGroups]]:
@@ -79,7 +79,7 @@ def cells_of(runs: Runs) -> dict[int, list[CellGroups]]:
     return found
 
 
-def error(sides: tuple[Groups, ...], seeds: int, point: IntervalConstants) -> Array:
+def error(sides: tuple[SeedGroups, ...], seeds: int, point: IntervalConstants) -> Array:
     """The relative error h of the mean of one side, or of the ratio of two."""
     weight, deviation, quantile, skewness = point
     free = weight + seeds - 1

@@ -102,6 +102,6 @@ def _audit() -> None:
     )
     click.echo("\n3. We attack our own mechanism: a device with Laplace noise at epsilon 1.\n")
     table(
-        ["certified epsilon", "what the attack proves", "at best it could", "samples"],
+        ["certified epsilon", "what the attack proves", "expected of the best attack", "samples"],
         [(finding.certified_epsilon, finding.lower_bound, finding.ideal_bound, f"{finding.samples:,}")],
     )

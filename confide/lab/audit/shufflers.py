@@ -192,8 +192,8 @@ def _of_shares(name: str, design: Design, people: Pair, mixing: Mixing) -> Targe
 
 @singledispatch
 def sum_of_noise(device: Additive, honest: int, many: int, noise: NoiseSource) -> Integers:
-    """(many,) sums of so many devices' noise, in multiples of the grid, each device drawing its own. A law whose sums can be drawn
-    at once is entered with `sum_of_noise.register`."""
+    """(many,) sums of this many devices' noise, in multiples of the grid, each device drawing its own. A law whose sums can be
+    drawn at once is entered with `sum_of_noise.register`."""
     return np.asarray(device.steps(noise, (honest, many)).sum(axis=0))
 
 

@@ -39,7 +39,7 @@ class Messages(NamedTuple):
 
     by_pair: whether of an asked pair, else of a sampled step. law: (rows,) weights of the pairs; expected: what they follow,
     (L, S, A), or empty. encoding: bits, one name or sets of `size` names; hit and miss: how likely the true category is named,
-    and any other. received: (rows, k) how many messages named each category, of so many reporters, (rows,).
+    and any other. received: (rows, k) how many messages named each category, of this many reporters, (rows,).
     """
 
     by_pair: bool
@@ -69,7 +69,7 @@ def follow(expected: Array, law: Array) -> None:
 def answer(
     messages: Messages, world: World, policy: Array, people: int, layout: Layout, rng: Generator, out: Integers
 ) -> None:
-    """Add the true categories, out (rows, k), of so many people who follow the policy."""
+    """Add the true categories, out (rows, k), of this many people who follow the policy."""
     if messages.by_pair:
         people_by_row = np.zeros(len(out), dtype=np.int64)
         split(people, messages.law / messages.law.sum(), rng, people_by_row)
@@ -147,7 +147,7 @@ def loop(
     policy_values: Array,
 ) -> None:
     """Run all groups. policy_values: (G + 1, M), the values of the M policies before each group and after the last, of which
-    everybody follows one.
+    every user follows one.
     """
     policies = np.zeros((policy_values.shape[1], *learning.policy.shape))
     horizon, users = policies.shape[1], 0

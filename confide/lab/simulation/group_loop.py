@@ -36,7 +36,7 @@ from .streams import streams
 
 
 class Groups(NamedTuple):
-    """people: (G,) of each group after which a release is made; radii and noise: (G + 1, 5) of what is known of nobody, and after
+    """people: (G,) of each group after which a release is made; radii and noise: (G + 1, 5) of what is known of no users, and after
     each; burn_in: whether the first group acts at random."""
 
     people: Integers
@@ -90,7 +90,7 @@ def add_under_laplace_tree(
 def add_laplace_reports(
     release: int, people: int, fresh: Array, noise: GroupNoise, rng: Generator, cells: Array
 ) -> None:
-    """Everybody's own discrete Laplace noise: its sum is the difference of two negative binomials."""
+    """Each user's own discrete Laplace noise: its sum is the difference of two negative binomials."""
     stay = -np.expm1(-noise.grid / noise.size)
     for i in range(cells.size):
         drawn = rng.negative_binomial(people, stay) - rng.negative_binomial(people, stay)
@@ -109,7 +109,7 @@ def loop(
     policy_values: Array,
 ) -> None:
     """Run all groups. estimated: cells and counts, which are views of them. policy_values: (G + 1, M), the values of the M policies
-    before each group and after the last, of which everybody follows one.
+    before each group and after the last, of which every user follows one.
     """
     cells, counts = estimated
     policies = np.zeros((policy_values.shape[1], *learning.policy.shape))
