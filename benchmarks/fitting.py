@@ -1,6 +1,7 @@
-"""`./run bench fit [ROWS]`: what judging adds to a fit of 180,000 rows of ICU-Sepsis, and to one of a small table of so many rows.
+"""`./run bench fit [ROWS]`: what judging adds to a fit of 180,000 rows of ICU-Sepsis, and to one of a small table of this many
+rows.
 
-Seconds of all processors, of a fit in which three in ten judge and of one of the same log in which nobody does: each the better of
+Seconds of all processors, of a fit in which three in ten judge and of one of the same log without judging users: each the better of
 two, after a small one that compiles. ROWS is 5 million unless another number is given; they are read from Parquet files.
 """
 
@@ -61,7 +62,7 @@ def seconds_of_fit(data: Dataset, judge: str | float) -> float:
 
 
 def compared(name: str, data: Dataset) -> dict[str, Any]:
-    """A row: a fit in which people judge beside one of the same log in which nobody does."""
+    """A row: a fit in which people judge beside one of the same log without judging users."""
     judged, plain = seconds_of_fit(data, 0.3), seconds_of_fit(data, "none")
     row = {"name": f"a fit of {name}, judged", "ratio": judged / plain, "goal": JUDGING_ADDS}
     return {**row, "ok": judged <= JUDGING_ADDS * plain, "seconds": {"confide": judged, "nobody judging": plain}}
