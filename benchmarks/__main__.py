@@ -1,4 +1,4 @@
-"""`python -m benchmarks [service | fit [ROWS]] [--json]`."""
+"""`python -m benchmarks [service | fit [ROWS] | groups] [--json]`."""
 
 from __future__ import annotations
 
@@ -182,6 +182,10 @@ def main() -> int:
 
         many = int(float(sys.argv[2])) if sys.argv[2:3] not in ([], ["--json"]) else ROWS
         parts = (partial(fitting, many),)
+    if "groups" in sys.argv[1:]:
+        from benchmarks.groups import groups
+
+        parts = (groups,)
     for part in parts:
         rows += part()
         print(f"benchmarks: {getattr(part, '__name__', 'fits')} done", file=sys.stderr)
