@@ -23,6 +23,7 @@ from ...mechanisms.unary import KARY, SUBSET, SampledStep
 from ...privacy.guarantee import LOCAL
 from ...protocol.kinds import asked, step
 from ...protocol.kinds.asked import ASIDE, FINEST
+from ...protocol.kinds.counts import SINGLE_STEP
 from ...protocol.releases.release import NOBODY, Counts, Noise
 from .bundles import LearnerArrays, Luck, learning_of, luck_of
 from .draws import Array, Integers, Layout, World, draw_asked, draw_sampled, estimates_of, layout_of, split, successes
@@ -112,6 +113,8 @@ def send(messages: Messages, true: Integers, rng: Generator) -> None:
 def read(messages: Messages, horizon: int, counts: Counts) -> None:
     """Write the counts that are estimated from all messages so far."""
     layers, states, actions = counts.visits.shape
+    followed = counts.transitions.shape[3]
+    width = max(1, followed)
     everybody = messages.reporters.sum()
     for layer in range(layers):
         for s in range(states):
@@ -119,15 +122,16 @@ def read(messages: Messages, horizon: int, counts: Counts) -> None:
                 pair = (layer * states + s) * actions + a
                 row, first, scale = pair, 0, 1.0
                 if not messages.by_pair:
-                    row, first = layer, 2 * states * (s * actions + a)
+                    row, first = layer, 2 * width * (s * actions + a)
                     scale = float(horizon) if layers == 1 else everybody / max(messages.reporters[row], 1)
                 nobody = messages.reporters[row] * messages.miss
                 scale /= messages.hit - messages.miss
                 visits, rewards = 0.0, 0.0
-                for t in range(states):
+                for t in range(width):
                     unpaid = scale * (messages.received[row, first + 2 * t] - nobody)
                     paid = scale * (messages.received[row, first + 2 * t + 1] - nobody)
-                    counts.transitions[layer, s, a, t] = unpaid + paid
+                    if followed > 0:
+                        counts.transitions[layer, s, a, t] = unpaid + paid
                     visits += unpaid + paid
                     rewards += paid
                 counts.visits[layer, s, a], counts.rewards[layer, s, a] = visits, rewards
@@ -185,8 +189,8 @@ def supports(setting: Setting) -> bool:
     design, learner = setting.design, setting.tabular
     if design.trust != LOCAL or design.kind.name not in (asked.KIND, step.KIND) or learner is None:
         return False
-    spec = design.counts.spec
-    followed = spec.horizon > 1 and design.counts.next_states == spec.states
+    told = design.counts
+    followed = told.next_states == told.spec.states or (told.parts == SINGLE_STEP and design.kind.name == step.KIND)
     known = setting.environment.model is not None and type(design.devices[0]) is SampledStep
     return known and followed and not setting.schedule.burn_in
 
@@ -217,7 +221,9 @@ def no_counts(setting: Setting) -> Counts:
     spec = setting.counts.spec
     pairs = (spec.layers, spec.states, spec.actions)
     people = np.zeros(pairs) if setting.design.kind.name == asked.KIND else NOBODY
-    return Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)), people)
+    return Counts(
+        np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, setting.counts.followed)), people
+    )
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
@@ -229,7 +235,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
             "This loop is for categories and learners with a compiled plan. Use the batched engine.",
         )
     learning, last, counts = learning_of(setting, learner), Noise(*groups.noise[-1]), no_counts(setting)
-    policy_values = np.empty((len(groups.people) + 1, learner.models_for(last, counts.transitions.size)))
+    policy_values = np.empty((len(groups.people) + 1, learner.models_for(last, max(1, counts.transitions.size))))
     planning = learner.plan_for(last, setting.context.spec)
     _loop(f"{planning.__module__}_{planning.__name__}".replace(".", "_"), planning)(
         World(model.transitions, model.rewards, model.initial),

@@ -34,6 +34,7 @@ CASES: dict[str, dict[str, Any]] = {
     "step, bits": {"epsilon": 1.0, "mechanism": "unary"},
     "step, by step": {"epsilon": 1.0, "mechanism": "unary", "model": "per-step"},
     "step, sets": {"epsilon": 1.0, "horizon": 2},
+    "step, a single one": {"epsilon": 1.0, "horizon": 1},
 }
 
 
@@ -106,14 +107,16 @@ def test_the_cases_have_every_encoding() -> None:
     assert encodings == {category_loop.BITWISE, category_loop.ONE_NAME, category_loop.SETS}
 
 
-@pytest.mark.parametrize("name", first_of(["asked", "asked by step", "step"]))
+@pytest.mark.parametrize("name", first_of(["asked", "asked by step", "step", "bandit"]))
 def test_regret_has_the_law_of_the_server(name: str) -> None:
     choices: dict[str, Any] = {
         "asked": {},
         "asked by step": {"model": "per-step", "mechanism": "asked-k-ary"},
         "step": {"mechanism": "unary"},
+        "bandit": {"environment": "arms/2x3?seed=1", "horizon": 1},
     }[name]
-    setting = prepare("ucbvi", "riverswim/3", Local(6.0), 2000, horizon=4, schedule="growth:1.5", **choices)
+    given: dict[str, Any] = {"environment": "riverswim/3", "horizon": 4, "schedule": "growth:1.5", **choices}
+    setting = prepare("ucbvi", privacy=Local(6.0), episodes=2000, **given)
     assert category_loop.supports(setting)
     compiled, plain = (
         np.array(
