@@ -28,8 +28,8 @@ POLICY = Policy.uniform(4, 3, 2).probabilities
 Told = NDArray[np.float64]
 
 CASES: dict[str, dict[str, Any]] = {
-    "asked, sets": {"epsilon": 0.5},
-    "asked, one name": {"epsilon": 4.0},
+    "asked, sets": {"epsilon": 0.5, "mechanism": "asked-subset"},
+    "asked, one name": {"epsilon": 4.0, "mechanism": "asked-k-ary"},
     "asked, by step": {"epsilon": 1.0, "model": "per-step", "mechanism": "asked-subset"},
     "step, bits": {"epsilon": 1.0, "mechanism": "unary"},
     "step, by step": {"epsilon": 1.0, "mechanism": "unary", "model": "per-step"},
