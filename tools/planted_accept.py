@@ -37,7 +37,7 @@ MUTANTS = (
     Mutant(
         "asked pairs under a shuffler are priced as if everybody were asked about each",
         "protocol/trusts/shuffle.py",
-        "    if question.kind == asked.KIND:\n        return 1\n",
+        "    if find_kind(question.kind).first_visits:\n        return 1\n",
         "",
         (f"{PRICED}::test_a_person_may_be_alone_with_the_pair_she_is_asked_about",),
         unseen="Asked pairs are refused under a shuffler, so no design of them is attacked.",

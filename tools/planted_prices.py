@@ -248,7 +248,7 @@ MUTANTS = (
         "    for _ in range(50):\n"
         "        if first_visit(question, trajectory, levels, row) != 2 * question.counts.next_states:\n"
         "            break\n"
-        "        row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side='right'))\n"
+        "        row = _row(question.law, integers)\n"
         "    cells[first_visit",
         ("tests/protocol/kinds/test_asked.py::test_no_message_tells_two_people_apart_by_more_than_epsilon",),
         ("local/asked-k-ary",),

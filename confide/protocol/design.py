@@ -68,6 +68,7 @@ class Request:
     printing: which of a paper's printings `paper` takes, where it has several; as stated by default.
     participation: how often one user takes part, in as many batches. expected: how many users are expected, if the schedule has no
     end, or none that is ever reached.
+    one_in: where devices are asked about pairs, one in this many reports its return instead; 0 if none does.
     able: (kind, mechanism) of the questions that devices can answer, of which `auto` chooses; None for all that there are.
     """
 
@@ -86,6 +87,7 @@ class Request:
     printing: str = ""
     participation: Participation = ONCE
     expected: int | None = None
+    one_in: int = 0
     able: frozenset[tuple[str, str]] | None = field(default=None, repr=False)
 
     @property
@@ -175,6 +177,10 @@ class Design:
     def devices(self) -> tuple[Randomizer, ...]:
         """The mechanisms that randomise reports, one for each report of a person; none where episodes are handed over."""
         return self._trust.devices(self)
+
+    def device_of(self, row: int, level: int = 0) -> Randomizer:
+        """The mechanism that randomises reports about a row."""
+        return next(device for rows, device in self.kind.by_rows(self, level) if rows.start <= row < rows.stop)
 
     @cached_property
     def participation(self) -> Participation:

@@ -100,7 +100,8 @@ def people_for_value(design: Design, model: Model) -> float:
     if (spec.states**3 * spec.actions) * spec.horizon > MOST_WORK:
         return 0.0
     _, noise = design.errors_at(people)
-    first_visits = design.question.kind == asked.KIND
+    about_pairs = asked.family_of(design)
+    first_visits = about_pairs is not None
     share = people if noise.own > 0 else 1
     moves, centred = noise.transitions / share, noise.centred / share
     layers = np.arange(spec.horizon) if model.rewards.shape[0] > 1 else np.zeros(spec.horizon, dtype=np.int64)
@@ -125,7 +126,9 @@ def people_for_value(design: Design, model: Model) -> float:
         return 0.0
     if noise.own == 0:
         return math.sqrt(sum(costs)) / gap
-    return (sum(map(math.sqrt, costs)) ** 2 if first_visits else sum(costs)) / gap**2
+    if about_pairs is not None:
+        return float(sum(map(math.sqrt, costs)) ** 2 / gap**2 / about_pairs.share)
+    return float(sum(costs) / gap**2)
 
 
 def _best(P: Array, r: Array) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 /** How likely a life is to send given bytes, for readers who want to see what a report gives away; a device needs none of this. */
 
 import { category, count } from "../src/question.js";
+import { returnOf } from "../src/returns.js";
 
 /** (width,) for each category, the logarithm of the chance that these cells are reported of it. */
 function told({ epsilon, encoding }, cells) {
@@ -52,13 +53,14 @@ function ofBits({ design: { question, mechanism: noise }, mechanism }, cells) {
 }
 
 /**
- * What {row, cells} of a report about flipped bits, a sampled step or an asked pair say of lives: {of(lived), most, least}, in
+ * What {row, cells} of a report about flipped bits, a sampled step, an asked pair or a return say of lives: {of(lived), most, least}, in
  * logarithms of chances. most, least: over all lives that there could be; null where they are not known. Null for reports of another kind.
  */
 export function likelihood(contract, { row, cells }) {
   const { question } = contract.design;
   const { crowds, bit_epsilon: bit } = contract.mechanism;
   if (question.kind === "counts") return crowds || bit ? ofBits(contract, cells) : null;
+  if (row === question.pairs) return ofReturn(contract, cells);
   // A sampled step to a shuffler: every bit is flipped alike.
   const how = crowds ? { encoding: "symmetric", epsilon: 2 * Math.log(1 / crowds[contract.design.mechanism.level][0] - 1) } : contract.mechanism;
   const chances = told(how, cells);
@@ -74,8 +76,20 @@ export function likelihood(contract, { row, cells }) {
   return { of, most: top + share, least: Math.min(...chances) + share };
 }
 
-/** {state, action} that a row of asked pairs is about. */
+/** What the bit of a return says of lives. */
+function ofReturn({ design: { question }, mechanism: { epsilon } }, cells) {
+  const chances = told({ epsilon, encoding: "k-ary" }, cells.subarray(0, 2));
+  const share = -Math.log(question.rows);
+  const of = (lived) => {
+    const one = returnOf(question, lived) / question.horizon;
+    return share + Math.log((1 - one) * Math.exp(chances[0]) + one * Math.exp(chances[1]));
+  };
+  return { of, most: share + Math.max(...chances), least: share + Math.min(...chances) };
+}
+
+/** {state, action} that a row of asked pairs is about; null for the row of returns. */
 export function pair({ question }, row) {
+  if (row === question.pairs) return null;
   const at = row % (question.states * question.actions);
   return { state: Math.floor(at / question.actions), action: at % question.actions };
 }

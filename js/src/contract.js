@@ -16,10 +16,11 @@ export async function readContract(bytes) {
   const told = sensible(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   const tickets = told?.trust === "shuffle" || told?.trust === "joint" ? await import("./tickets.js") : null;
   const shares = told?.mechanism?.mechanism === "skellam" ? await import("./shares.js") : null;
-  const featured = told?.question?.kind === "moments" ? await import("./features.js") : null;
+  const asked = told?.question?.kind;
+  const special = asked === "moments" ? await import("./features.js") : asked === "asked_return" ? await import("./returns.js") : null;
   const sealed = told?.intermediary?.sealing ? await import("./sealed.js") : null;
   const { admit, less } = told?.issuer ? await import("./tokens.js") : {};
-  const found = sensible(() => read(told, tickets, shares, featured));
+  const found = sensible(() => read(told, tickets, shares, special));
   return { ...found, ...(await sealed?.readSealing(found)), admit, less, hash, pin: `sha256:${hex(hash)}` };
 }
 
@@ -31,10 +32,10 @@ function sensible(work) {
   }
 }
 
-function read(told, tickets, shares, featured) {
+function read(told, tickets, shares, special) {
   require(
     told.schema === "confide.contract/1" && told.reports_per_person === 1 && (tickets || told.trust === "local"),
-    "This version keeps contracts of trust local, shuffle or joint, and one report a person. Update it.",
+    "This version keeps contracts of trust local, shuffle or joint, and one report each. Update it.",
   );
   const { guarantee } = told;
   const { epsilon, delta, rho } = guarantee;
@@ -43,15 +44,16 @@ function read(told, tickets, shares, featured) {
       told.labels.states.length === told.spec.states && told.labels.actions.length === told.spec.actions,
     "The contract has no operator, labels, window or guarantee that can be kept. Update it.",
   );
-  const known = ACCEPTED[told.trust][told.question.kind];
+  const { kind } = told.question;
+  const word = noiseWord(told.mechanism);
   require(
-    known?.includes(noiseWord(told.mechanism)),
-    `The combination of ${told.question.kind} with ${noiseWord(told.mechanism)} under trust ${told.trust} is not in the table of what is accepted. Update the contract.`,
+    ACCEPTED[told.trust][kind]?.includes(word),
+    `The ${kind} with ${word} under trust ${told.trust} is not in the table of what is accepted. Update it.`,
   );
-  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told, shares, featured) : kept(told, featured);
+  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told, shares, special) : kept(told, special);
   question.digest = fromHex(told.question.digest);
   const design = { digest: fromHex(told.design_digest), question, mechanism: noise };
-  require(design.digest.length === 16 && question.digest.length === 16, "The contract's fingerprints are none. Update it.");
+  require(design.digest.length === 16 && question.digest.length === 16, "The contract cannot be read. Update it.");
   return { ...told, ...way, design, key: fromBase64(told.key) };
 }
 
@@ -60,8 +62,8 @@ const noiseWord = ({ mechanism: name, encoding, node, categories }) =>
   name === "categories" ? encoding : name === "tree" ? `tree-${node}` : name === "shuffled-bits" && categories ? "shuffled-step" : name;
 
 /** What devices keep by themselves. */
-function kept(told, featured) {
-  const made = featured ? featured.readFeatures(told) : counted(told);
+function kept(told, special) {
+  const made = special ? special.readKind(told) : counted(told);
   require(keeps(made.mechanism.loss, told.guarantee), "The contract's noise does not keep its guarantee. Tell its operator.");
   return made;
 }

@@ -96,7 +96,7 @@ export class Device {
     let [joined, stays] = [null, false];
     try {
       const { pin, storage } = this.#options;
-      require(globalThis.crypto?.subtle, "This page is neither on https nor on this computer, so nothing can be checked. Serve it over https.");
+      require(globalThis.crypto?.subtle, "This page is neither on https nor on this computer: nothing can be checked. Serve it over https.");
       this.#storage = storage ?? (await browserStorage());
       require(this.#storage, "A device must remember what it sent, and there is no storage here. Give it one.");
       const { contract, head } = await this.#change((memory) => memory);

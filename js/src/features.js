@@ -68,7 +68,7 @@ export function describe(told) {
 }
 
 /** {question, mechanism, observed} of a contract about moments; a curator computes them from the episode itself, without a mechanism here. shares: the module for shares of noise, where there are. */
-export function readFeatures(told, shares) {
+export function readKind(told, shares) {
   const { spec, question: asked, mechanism, trust } = told;
   const features = describe(asked.features);
   const [horizon, layers] = [spec.horizon, spec.model === "per-step" ? spec.horizon : 1];

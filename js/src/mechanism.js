@@ -3,7 +3,7 @@
 import { atLeast, below, coin, exp, gaussian, laplace, rare } from "./random.js";
 import { require, sensitivity } from "./question.js";
 
-const WRONG = "The contract's noise does not fit its statistic. Update the contract.";
+const WRONG = "The contract's noise does not fit its statistic. Update it.";
 const positive = (value) => typeof value === "number" && value > 0 && value < Infinity;
 
 /** {packing, units in 1/resolution, randomise, limits of a slice, loss: {epsilon} or {mu, rho}} */

@@ -38,7 +38,7 @@ export function ask({ states, actions, horizon, model }, { kind, parts, last, le
   }
   const pairs = states * actions;
   const [rows, width] = { step: [layers, 2 * pairs * nexts + 1], asked: [layers * pairs, 2 * nexts + 1] }[kind] ?? [1, cells];
-  require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Update it.");
+  require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers. Update it.");
   const resolution = has("centred") ? 2 * unit : unit;
   const law = kind === "asked" ? Array(rows).fill(1) : null; // unless a round carries another
   return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows, law };

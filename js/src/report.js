@@ -6,7 +6,7 @@ import { answer } from "./question.js";
 export function respond(design, episode, law = design.question.law) {
   const { units, randomise } = design.mechanism;
   const { row, cells } = (design.question.answer ?? answer)({ ...design.question, law }, episode);
-  return pack(design, row, clamp(design, randomise(units > 1 ? cells.map((one) => one * units) : cells)));
+  return pack(design, row, clamp(design, randomise(units > 1 ? cells.map((one) => one * units) : cells, row)));
 }
 
 export function clamp({ question, mechanism }, cells) {

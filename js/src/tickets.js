@@ -23,7 +23,7 @@ export function readTicketed(told, shares, featured) {
       window.seconds > 0 && window.seconds <= about.deadline,
     `The contract does not say who its ${ROLES[trust]} is, or closes batches before reports are sent. Update it.`,
   );
-  return { ...(featured ? featured.readFeatures(told, shares) : trust === "joint" ? whole(told) : shares ? shares.shared(told) : shuffled(told)), parcel, between };
+  return { ...(featured ? featured.readKind(told, shares) : trust === "joint" ? whole(told) : shares ? shares.shared(told) : shuffled(told)), parcel, between };
 }
 
 /** The curator hears everything: its releases keep the guarantee, and nothing of that can be checked here. */

@@ -101,12 +101,12 @@ function readPolicy(bytes, { states, actions, horizon }) {
 }
 
 /** Weights of the pairs that people are asked about: "cfa1", question (16), a whole number (8) for each. */
-export async function readLaw(bytes, name, { kind, rows, digest }) {
+export async function readLaw(bytes, name, { kind, rows, digest, lawful }) {
   const good =
     kind === "asked" && hex(await sha256(bytes)) === name && text(bytes) === "cfa1" && bytes.length === 20 + 8 * rows && digest.every((byte, at) => bytes[4 + at] === byte);
   const law = good ? Array.from({ length: rows }, (_, at) => Number(viewed(bytes).getBigUint64(20 + 8 * at, true))) : [];
   const total = law.reduce((sum, one) => sum + one, 0);
-  require(total > 0 && total < 2 ** 53, "The service asks about pairs by no law, or by another than it signed; it is not followed.");
+  require(total > 0 && total < 2 ** 53 && (!lawful || lawful(law, total)), "The service sent a law that is not the one it signed; it is not followed.");
   return law;
 }
 

@@ -8,6 +8,7 @@
 import { mechanism } from "../src/mechanism.js";
 import { answer, ask, weighted } from "../src/question.js";
 import { atLeast, below, chance, chanceOf, coin, exp, gaussian, laplace, rare } from "../src/random.js";
+import { readKind } from "../src/returns.js";
 import { poisson } from "../src/shares.js";
 import { ok, same } from "./checks.js";
 
@@ -239,6 +240,45 @@ export function cases() {
     const counts = [0, 0, 0, 0];
     for (let one = 0; one < 1e5; one++) counts[answer(asked, { states: [0, 0], actions: [0], rewards: [0] }).row]++;
     ok(accepted(counts, Array(4).fill(1 / 4)) && !accepted(counts, [3 / 8, 5 / 24, 5 / 24, 5 / 24]), "pairs");
+  };
+  const pairs = 4;
+  const returning = () =>
+    readKind({
+      spec: { ...SPEC, model: "stationary", horizon: 2 },
+      question: { kind: "asked_return", one_in: 5, parts: ["centred", "transitions"], last: "counted", levels: 1, objective: "reward" },
+      mechanism: { mechanism: "categories", epsilon: 1.2, categories: 5, encoding: "unary" },
+    });
+  found["one in so many reports a return, whatever happened, and no other share"] = () => {
+    const { question } = returning();
+    const counts = Array(pairs + 1).fill(0);
+    for (let one = 0; one < 1e5; one++) counts[question.answer(question, { states: [0, 0, 0], actions: [0, 0], rewards: [0, 0] }).row]++;
+    ok(accepted(counts, [...Array(pairs).fill(1 / 5), 1 / 5]), "one in five, of four pairs");
+    ok(!accepted(counts, [...Array(pairs).fill(2 / 9), 1 / 9]), "not one in nine");
+    const pull = { ...question, law: [0, 0, 0, 0, 1] };
+    for (let one = 0; one < 100; one++) same(question.answer(pull, { states: [], actions: [], rewards: [] }).row, pairs, "the return");
+  };
+  found["a return is rounded to a bit, and the bit flipped, as often as is priced"] = () => {
+    const { question, mechanism: noise } = returning();
+    const asked = { ...question, law: [0, 0, 0, 0, 1] };
+    const bits = (rewards) => {
+      const counts = [0, 0];
+      for (let one = 0; one < 1e5; one++) {
+        const { row, cells } = question.answer(asked, { states: [0, 0, 0], actions: [0, 0], rewards });
+        const sent = noise.randomise(cells, row);
+        same(sent.reduce((sum, bit) => sum + bit, 0), 1, "one category");
+        counts[sent.indexOf(1)]++;
+      }
+      return counts;
+    };
+    for (const [rewards, share] of [[[0, 0], 0], [[1, 1], 1], [[0.25, 0.25], 0.25], [[1, 0.5], 0.75]]) {
+      const counts = bits(rewards);
+      const law = (epsilon) => yes((share * Math.exp(epsilon) + 1 - share) / (Math.exp(epsilon) + 1));
+      ok(accepted(counts, law(1.2)), `a return of ${share} of the most`);
+      ok(!accepted(counts, law(1.2 * 2 / 3)) && !accepted(counts, law(1.2 * 3 / 2)), `another noise at ${share}`);
+    }
+    const costs = { ...asked, objective: "cost" };
+    const free = Array.from({ length: 100 }, () => question.answer(costs, { states: [0, 0, 0], actions: [0, 0], rewards: [1, 1] }).cells.indexOf(1));
+    ok(free.every((bit) => bit === 0), "what pays all costs nothing");
   };
   return found;
 }

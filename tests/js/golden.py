@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from confide.protocol.defaults import request_for
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion, StepQuestion
 from confide.protocol.kinds.asked import AskedQuestion
+from confide.protocol.kinds.asked_return import returns_of
 from confide.protocol.kinds.sensitivity import sensitivity
 from confide.protocol.releases.report import Report, limits, report_length
 from confide.protocol.trusts.mixing import Mixing
@@ -86,6 +88,12 @@ DESIGNS = [
     (Spec(9, 2, 4), Local(epsilon=1.0), "asked-subset", 1),
     (Spec(2, 2, 3, "per-step"), Local(epsilon=1.3), "asked-k-ary", 1),
 ]
+RETURNING = [
+    (Spec(2, 2, 4), Local(epsilon=2.0), "asked-unary", 10),
+    (Spec(9, 2, 4), Local(epsilon=1.0), "asked-subset", 7),
+    (Spec(2, 2, 3, "per-step"), Local(epsilon=1.3), "asked-k-ary", 2),
+]
+"""Designs by which one in so many reports a return."""
 
 
 def designs() -> Iterator[Design]:
@@ -93,6 +101,12 @@ def designs() -> Iterator[Design]:
     for spec, promise, name, levels in DESIGNS:
         asked = CountQuestion(spec, levels=levels)
         yield make(Request(asked, promise, Schedule.every(1000), mechanism=name, budget=0))
+
+
+def returning() -> Iterator[Design]:
+    """Designs by which some report a return."""
+    for spec, promise, name, one_in in RETURNING:
+        yield make(Request(CountQuestion(spec), promise, Schedule.every(1000), mechanism=name, one_in=one_in))
 
 
 def refused() -> Iterator[Design]:
@@ -172,6 +186,7 @@ def contract(design: Design, **changes: Any) -> dict[str, Any]:
             "last": counts.last,
             "levels": counts.levels,
             "objective": counts.objective,
+            **({"one_in": returning.one_in} if (returning := returns_of(design)) else {}),
         },
         "mechanism": parameters(design.mechanism),
         "design": base64.b64encode(design.to_bytes()).decode(),
@@ -302,6 +317,11 @@ def _budgets(rng: np.random.Generator) -> list[dict[str, Any]]:
 
 def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.ndarray]]:
     """Messages at the limits, and within them."""
+    if returns_of(design):  # of a pair, then both bits of a return
+        pairs, width = design.question.pairs, design.question.width
+        about = replace(design, question=AskedQuestion(design.question.counts))
+        bits = [np.eye(width, dtype=np.int64)[bit] for bit in range(2)]
+        return [*_messages(about, rng)[:2], *((pairs, bit) for bit in bits)]
     low, high = limits(design)
     rows, width = design.question.rows, design.question.width
     if getattr(design.mechanism, "encoding", "") == "k-ary":
@@ -326,7 +346,10 @@ def _bad(design: Design, good: bytes) -> list[str]:
     for at, by in ((4, 1), (36, 128), (37, 1), (37, 8), (41, 128)):
         spoiled.append(good[:at] + bytes([good[at] ^ by]) + good[at + 1 :])
     packing, width = design.devices[0].packing, design.question.width
-    if packing == "index":
+    if returns_of(design):  # of a return: another category, both bits, none
+        bits = {"index": [width - 1], "bits": [4, 3, 0]}[packing]
+        spoiled += [good[:42] + bit.to_bytes(len(good) - 42, "little") for bit in bits]
+    elif packing == "index":
         spoiled.append(good[:42] + width.to_bytes(4, "little"))
     elif packing == "bits":
         spoiled.append(good[:-1] + bytes([good[-1] | 1 << (width % 8)]))
@@ -420,16 +443,17 @@ def _sizes() -> dict[str, Any]:
     return {"contract": made.data.decode(), "batches": rows, "beyond": 33}
 
 
-def _laws(rng: np.random.Generator) -> list[dict[str, Any]]:
+def _laws(rng: np.random.Generator, made: Iterable[Design]) -> list[dict[str, Any]]:
     """Laws of asked pairs, and bytes that are none."""
     results = []
-    for design in designs():
-        if design.question.kind != "asked":
+    for design in made:
+        if not design.kind.first_visits:
             continue
         question = design.question
-        weights = rng.integers(0, 1 << 40, question.rows)
+        weights = rng.integers(0, 1 << 40, question.pairs)
         weights[0] = 0
-        good = AskedQuestion(question.counts, weights).law_bytes()
+        weights = question.law_about(weights)
+        good = replace(question, weights=weights).law_bytes()
         head, zero, most = good[:20], bytes(8), (1 << 53).to_bytes(8, "little")
         bad = [
             b"",
@@ -441,6 +465,8 @@ def _laws(rng: np.random.Generator) -> list[dict[str, Any]]:
             head + (-1).to_bytes(8, "little", signed=True) + most + zero * (question.rows - 2),
             head + most + (1).to_bytes(8, "little") + zero * (question.rows - 2),
         ]
+        if returns_of(design):  # another share of people reports a return
+            bad.append(good[:-8] + (int(weights[-1]) + 1).to_bytes(8, "little"))
         for data in bad:
             with pytest.raises(ConfideError):
                 question.from_bytes_of_member(data)
@@ -506,7 +532,7 @@ def written_with_issuer(design: Design, **options: Any) -> Contract:
 def _weak() -> list[str]:
     """Contracts that do not keep what they guarantee, by a part in a million, or that no one can keep."""
     results = []
-    for design in designs():
+    for design in (*designs(), *returning()):
         given = contract(design)
         guarantee = dict(given["guarantee"])
         for name in ("epsilon", "delta", "rho"):
@@ -533,11 +559,14 @@ def _scales(rng: np.random.Generator) -> list[list[float]]:
 
 def vectors() -> dict[str, Any]:
     """All of it; the same every time."""
-    rng = np.random.default_rng(SEED)
+    rng, own = np.random.default_rng(SEED), np.random.default_rng(SEED)
     return {
         "questions": [_question(fields, rng) for fields in QUESTIONS],
         "categories": _categories(rng),
-        "designs": [_design(design, json.dumps(contract(design)), rng) for design in designs()],
+        "designs": [
+            *(_design(design, json.dumps(contract(design)), rng) for design in designs()),
+            *(_design(design, json.dumps(contract(design)), own) for design in returning()),
+        ],
         "weak": _weak(),
         "refused": [written(design).decode() for design in refused()],
         "long": {"contract": long().data.decode(), "length": report_length(long().design)},
@@ -549,7 +578,7 @@ def vectors() -> dict[str, Any]:
         "sealed_reports": contract_of(shuffle_design(40), sealing=PUBLIC).data.decode(),
         "sizes": _sizes(),
         "budgets": _budgets(rng),
-        "laws": _laws(rng),
+        "laws": [*_laws(rng, designs()), *_laws(own, returning())],
         "successors": _successors(),
         "tokens": _tokens(rng),
         "featured": featured.vectors(),

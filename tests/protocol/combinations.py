@@ -27,6 +27,7 @@ from confide.privacy.shuffling import ShuffledCrowd
 from confide.protocol.design import Design
 from confide.protocol.kinds import CountQuestion, StepQuestion
 from confide.protocol.kinds.asked import AskedQuestion
+from confide.protocol.kinds.asked_return import AskedReturnQuestion
 from confide.protocol.kinds.bandit import BanditQuestion
 from confide.protocol.kinds.bits import BitQuestion
 from confide.protocol.kinds.budgeted import BudgetedQuestion
@@ -50,6 +51,7 @@ def questions(spec: Spec = SPEC) -> dict[str, Any]:
         "bits": BitQuestion(classic),
         "step": StepQuestion.of(classic),
         "asked": AskedQuestion.of(classic),
+        "asked_return": AskedReturnQuestion(classic.tight(1), one_in=10),
         "bandit": BanditQuestion.of(replace(spec, horizon=1)),
         "budgeted": BudgetedQuestion.of(CountQuestion(spec), 4),
         "mixture": MixtureForm(spec, MixtureFeatures.one_hot(spec.states, spec.actions), values, UNIT),

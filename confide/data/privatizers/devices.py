@@ -51,10 +51,13 @@ def report(
     design: Design, question: Member, episode: Trajectory | ObservedEpisodes, noise: NoiseSource, level: int = 0
 ) -> Report:
     """A randomised report; the numbers of an honest device stay within limits that the aggregate knows."""
-    mechanism = design.devices[level]
-    require_grid(mechanism.grid)
-    row, cells = answer(design.question.kind, question, episode, mechanism.grid, noise.integers)
-    exact = np.asarray(cells * mechanism.grid, dtype=np.float64)
-    randomised = mechanism.randomize(exact, design.question.trials, noise)
-    numbers = np.rint(randomised / mechanism.grid).astype(np.int64)
+    grid, width = design.devices[level].grid, design.question.width
+    require_grid(grid)
+    row, cells = answer(design.question.kind, question, episode, grid, noise.integers)
+    mechanism = design.device_of(row, level)
+    size = mechanism.categories or width  # of what this row is about
+    exact = np.asarray(cells[:size] * grid, dtype=np.float64)
+    randomised = mechanism.randomize(exact, design.question.trials[:size], noise)
+    numbers = np.zeros(width, dtype=np.int64)
+    numbers[:size] = np.rint(randomised / grid)
     return Report(design.digest, question.digest, clamped(design, numbers, level), row, level)

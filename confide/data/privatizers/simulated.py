@@ -56,11 +56,13 @@ def drawn_from(design: Design, groups: Iterable[Array], rng: np.random.Generator
 
 def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, level: int = 0) -> Sum:
     """The sum of reports to one server or shuffler."""
-    mechanism = design.devices[level]
     low, high = limits(design, level)
     cells = np.zeros(totals.shape, dtype=np.int64)
-    for row in np.flatnonzero(people).tolist():  # of no user there is no message
-        count = int(people[row])
-        multiples = mechanism.sum_of(totals[row], count, design.question.trials, rng) / mechanism.grid
-        cells[row] = np.clip(np.rint(multiples), low * count, high * count)
+    for rows, mechanism in design.kind.by_rows(design, level):
+        size = mechanism.categories or totals.shape[1]
+        trials = design.question.trials[:size]
+        for row in (rows.start + np.flatnonzero(people[rows])).tolist():  # of no user there is no message
+            count = int(people[row])
+            multiples = mechanism.sum_of(totals[row, :size], count, trials, rng) / mechanism.grid
+            cells[row, :size] = np.clip(np.rint(multiples), low[:size] * count, high[:size] * count)
     return Sum(design.digest, cells, people, level)

@@ -19,6 +19,7 @@ from .tabular import admit, count, counted_steps, round_rewards, summed_returns
 
 if TYPE_CHECKING:
     from ...protocol.kinds.asked import AskedQuestion
+    from ...protocol.kinds.asked_return import AskedReturnQuestion
     from ...protocol.kinds.bandit import BanditQuestion
     from ...protocol.kinds.bits import BitQuestion
     from ...protocol.kinds.budgeted import BudgetedQuestion
@@ -71,12 +72,39 @@ def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers:
 
 def _asked(question: AskedQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
     """The answer about a pair that is drawn from the law alone, before the episode is looked at."""
-    ends = np.cumsum(question.law)
-    row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side="right"))
+    return _of_pair(question, trajectory, _row(question.law, integers), integers)
+
+
+def _row(law: NDArray[np.int64], integers: DrawIntegers) -> int:
+    """A row, as often as its weight says."""
+    ends = np.cumsum(law)
+    return int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side="right"))
+
+
+def _of_pair(question: AskedQuestion, trajectory: Trajectory, row: int, integers: DrawIntegers) -> Answer:
     levels = levels_of(question.counts, trajectory, integers)
     cells = np.zeros(question.width, dtype=np.int64)
     cells[first_visit(question, trajectory, levels, row)] = 1
     return row, cells
+
+
+def _asked_return(question: AskedReturnQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+    """The answer about a pair, or the bit of the return: which of them the law alone says, before the episode is looked at."""
+    row = _row(question.law, integers)
+    if row < question.pairs:
+        return _of_pair(question, trajectory, row, integers)
+    admit(question.counts, trajectory)
+    cells = np.zeros(question.width, dtype=np.int64)
+    share = return_of(question.counts, trajectory) / question.spec.horizon
+    cells[int(integers(FINE, 1)[0] < share * FINE)] = 1
+    return row, cells
+
+
+def return_of(question: CountQuestion, trajectory: Trajectory) -> float:
+    """What an episode paid, or cost, in [0, H]."""
+    earned = float(trajectory.rewards.sum())
+    value = earned if question.objective == "reward" else trajectory.steps - earned
+    return min(max(value, 0.0), float(question.spec.horizon))
 
 
 def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray[np.int64], row: int) -> int:
@@ -135,6 +163,7 @@ _ANSWERERS: dict[str, Answerer] = {
     "bandit": _bandit,
     "step": _step,
     "asked": _asked,
+    "asked_return": _asked_return,
     "returns": _returns,
     "mixture": _mixture,
     "moments": _moments,

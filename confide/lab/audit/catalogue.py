@@ -19,7 +19,7 @@ from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
 from ...protocol import accepted
 from ...protocol.accepted import Combination
 from ...protocol.design import AUTO, PAPER, SOUND, TIGHT, Design, Request, make
-from ...protocol.kinds import CountQuestion, asked, counts
+from ...protocol.kinds import CountQuestion, counts
 from ...protocol.kinds import kind as kinds
 from ...protocol.kinds.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ...protocol.papers import PRINTED
@@ -35,7 +35,7 @@ from .end_to_end import WholeRun, central_whole, joint_whole, local_whole, shuff
 from .pacing import BARELY, Pace
 from .people import Pair, pairs, pairs_of
 from .settings import BASIC as SPEC
-from .settings import FIT, FITS, PROBLEMS, SETTINGS, SOUND_FITS
+from .settings import FIT, FITS, PROBLEMS, RETURN, SETTINGS, SOUND_FITS
 from .shufflers import shuffle_target
 
 NONE = "none"
@@ -243,7 +243,7 @@ def named(row: Combination) -> tuple[str, str]:
     if row.kind in PROBLEMS:
         known = row.mechanism in requested(row.kind, row.trust)
         return row.kind, row.mechanism if known else AUTO
-    return counts.KIND, f"{ASKED}{row.mechanism}" if row.kind == asked.KIND else row.mechanism
+    return counts.KIND, f"{ASKED}{row.mechanism}" if kinds.find(row.kind).first_visits else row.mechanism
 
 
 @cache
@@ -272,7 +272,7 @@ def _entered() -> list[AuditEntry]:
 
 def _in_a_page(entry: AuditEntry) -> bool:
     """Whether reports of a page are audited too: of all that JavaScript knows at the basic setting, and of sampled steps."""
-    setting = entry.setting == "" or (entry.setting == "h3" and entry.mechanism in ENCODINGS)
+    setting = entry.setting in ("", RETURN) or (entry.setting == "h3" and entry.mechanism in ENCODINGS)
     known = entry.kind == counts.KIND and entry.mechanism in browsers.MECHANISMS
     return known and setting and (entry.trust, entry.calibration) == (LOCAL, TIGHT)
 

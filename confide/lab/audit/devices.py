@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...data.privatizers import respond
 from ...data.statistics import round_rewards
-from ...data.statistics.answers import category, first_visit
+from ...data.statistics.answers import category, first_visit, return_of
 from ...data.trajectories import Trajectory
 from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
@@ -24,7 +24,9 @@ from ...mechanisms.randomizer import WHOLE, CategoryRandomizer, Randomizer
 from ...mechanisms.unary import SampledStep
 from ...privacy import Loss
 from ...protocol.design import Design
-from ...protocol.kinds import asked, step
+from ...protocol.kinds import asked, asked_return, step
+from ...protocol.kinds.asked import AskedQuestion
+from ...protocol.kinds.asked_return import of_returns
 from ...protocol.releases.report import clamped
 from .auditing import Target
 from .events import Array, Statistic
@@ -187,6 +189,39 @@ def _of_a_pair(design: Design, people: Pair) -> Described:
     return _of_categories(design, people, categories_of, (law / law.sum()).tolist())
 
 
+def _of_a_pair_or_return(design: Design, people: Pair) -> Described:
+    """The loss if a report is about one asked pair, or the return, and which is known. Of H equal parts of the range of returns
+    that of a person covers some: her bit says whether one of them, drawn alike, is covered."""
+    question = asked_return.ASKED_RETURN.question_of(design)
+    law, horizon, bit = question.law / question.law.sum(), question.spec.horizon, of_returns(design.randomizer)
+    about_pairs = (
+        replace(design, question=AskedQuestion(question.counts, question.law[:-1])) if law[:-1].any() else None
+    )
+    ratio = None if about_pairs is None else _of_a_pair(about_pairs, people)[0]
+    parts = [[int(place < return_of(question.counts, person)) for place in range(horizon)] for person in people]
+
+    def of_bit(outputs: Array, hers: list[int]) -> Array:
+        each = [category_log_likelihood(bit, outputs[:, : asked_return.BITS], one) for one in hers]
+        return np.asarray(np.logaddexp.reduce(each, axis=0))
+
+    def likelihood_ratio(outputs: Array) -> Array:
+        about_return = outputs[:, -1] == question.pairs
+        result = np.zeros(len(outputs))
+        result[about_return] = of_bit(outputs[about_return], parts[0]) - of_bit(outputs[about_return], parts[1])
+        if ratio is not None:
+            result[~about_return] = ratio(outputs[~about_return])
+        return result
+
+    levels = [round_rewards(person.rewards, question.counts.levels, np.ones(person.steps)) for person in people]
+    told = [
+        [first_visit(question, one, each, row) for row in range(question.pairs)]
+        for one, each in zip(people, levels, strict=True)
+    ]
+    rows: list[Told] = [(float(share), [one], [other]) for share, one, other in zip(law, *told, strict=False) if share]
+    exact = category_loss(_by_category(design), rows, [(bit, (float(law[-1]), parts[0], parts[1]))] if law[-1] else [])
+    return likelihood_ratio, exact
+
+
 def _by_category(design: Design) -> CategoryRandomizer:
     """The mechanism of a design whose reports name one of several categories."""
     mechanism = design.randomizer.naming()
@@ -219,7 +254,11 @@ def _of_categories(design: Design, people: Pair, categories_of: Categories, shar
     return lambda outputs: likelihood(outputs, ordered[0]) - likelihood(outputs, ordered[1]), exact
 
 
-_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {step.KIND: _of_a_step, asked.KIND: _of_a_pair}
+_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {
+    step.KIND: _of_a_step,
+    asked.KIND: _of_a_pair,
+    asked_return.KIND: _of_a_pair_or_return,
+}
 """What is known of reports, by kind of question; those of others cover whole episodes."""
 
 

@@ -25,7 +25,6 @@ from ...data.trajectories import Trajectory
 from ...data.trajectories.observed import handed
 from ...mechanisms.noise import NoiseSource, ReplayableNoise
 from ...protocol.design import Design
-from ...protocol.kinds import asked
 from ...protocol.releases import Report, Sum
 from ...protocol.releases.release import read_release
 from ...service.intermediary.curator import EpisodeBatches
@@ -102,7 +101,7 @@ def local_whole(design: Design) -> WholeRun:
         return np.concatenate([exact_message(design, person, grid), np.zeros(design.question.width + 2)])
 
     # A report about one pair says nothing of which pairs are asked about: people who share none differ most in that.
-    return WholeRun(play, shown, people=pairs(design.question.spec)[0] if design.question.kind == asked.KIND else None)
+    return WholeRun(play, shown, people=pairs(design.question.spec)[0] if design.kind.first_visits else None)
 
 
 def joint_whole(design: Design) -> WholeRun:

@@ -214,18 +214,26 @@ def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
     return compose([repeat(table(shift), shifts.count(shift)) for shift in sorted(set(shifts))])
 
 
-def category_loss(mechanism: CategoryRandomizer, rows: Sequence[Told] = (ONE_OF_TWO,)) -> Loss:
-    """The loss of a message about one of several rows, which is known: exact, by all that it can say of their categories."""
-    if all(sorted(first) == sorted(second) for _, first, second in rows):
+def category_loss(
+    mechanism: CategoryRandomizer,
+    rows: Sequence[Told] = (ONE_OF_TWO,),
+    others: Sequence[tuple[CategoryRandomizer, Told]] = (),
+) -> Loss:
+    """The loss of a message about one of several rows, which is known: exact, by all that it can say of their categories.
+
+    others: rows that are randomised by other mechanisms, of the same epsilon.
+    """
+    every = [*((mechanism, row) for row in rows), *others]
+    if all(sorted(first) == sorted(second) for _, (_, first, second) in every):
         return Pure(0.0)
     if mechanism.epsilon > OBVIOUS:
         return Pure(mechanism.epsilon)
     laws: tuple[dict[int, float], dict[int, float]] = ({}, {})
-    for share, *both in rows:
+    for device, (share, *both) in every:
         named = sorted({category for categories in both for category in categories})
         start = len(laws[0])
         for law, categories in zip(laws, both, strict=True):
-            chances = sum(_said(mechanism, named, category) for category in categories) / len(categories)
+            chances = sum(_said(device, named, category) for category in categories) / len(categories)
             logs = np.log(np.maximum(share * chances, LEAST)).tolist()
             law.update(enumerate(logs, start=start))
     possible = [index for index in laws[0] if max(law[index] for law in laws) > math.log(LEAST)]

@@ -15,7 +15,7 @@ from ...data.trajectories.declaration import Declared
 from ...mdp import PER_STEP, MixtureFeatures, Spec
 from ...privacy import Central, Guarantee, Participation, Schedule
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ...protocol.kinds import CountQuestion, Question, bandit, budgeted, counts, mixture, moments, step
+from ...protocol.kinds import CountQuestion, Question, asked_return, bandit, budgeted, counts, mixture, moments, step
 from ...protocol.kinds.bandit import BanditQuestion
 from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
@@ -27,11 +27,19 @@ BASIC = Spec(2, 2, 1)
 LONGER, STEPWISE = Spec(2, 2, 3), Spec(2, 2, 2, PER_STEP)
 
 
+RETURN = "return"
+"""The setting at which one in `ONE_IN` users reports a return."""
+ONE_IN = 3
+ONLY_WHERE_NAMED = (budgeted.KIND, asked_return.KIND)
+"""Kinds of question that only those settings take that name them."""
+
+
 @dataclass(frozen=True)
 class AuditSetting:
     """One problem. label: what distinguishes it from the basic one. changes: other fields of a request (`designs.Request`).
 
-    without: mechanisms that are not audited here. kinds, only: of question, and mechanisms, if it is not for all; a budget is.
+    without: mechanisms that are not audited here. kinds, only: of question, and mechanisms, if it is not for all; budgets and
+    returns are.
     """
 
     label: str
@@ -45,7 +53,7 @@ class AuditSetting:
     def takes(self, kind: str, mechanism: str) -> bool:
         """Whether such questions are audited here, answered by this mechanism."""
         named = mechanism not in self.without and (not self.only or mechanism in self.only)
-        return named and (kind in self.kinds if self.kinds else kind != budgeted.KIND)
+        return named and (kind in self.kinds if self.kinds else kind not in ONLY_WHERE_NAMED)
 
 
 def _batches(number: int) -> Schedule:
@@ -73,6 +81,8 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
         AuditSetting("h3", LONGER, _batches(1), {"budget": 0}),
         AuditSetting("h2-per-step", STEPWISE, _batches(1), without=SLOW),
         AuditSetting("budgeted", LONGER, _batches(1), {"budget": 3}, kinds=(budgeted.KIND,), only=("gaussian",)),
+        AuditSetting(RETURN, LONGER, _batches(1), {"one_in": ONE_IN}, kinds=(asked_return.KIND,)),
+        AuditSetting("return-per-step", STEPWISE, _batches(1), {"one_in": ONE_IN}, kinds=(asked_return.KIND,)),
         AuditSetting("twice", BASIC, _batches(2), AGAIN, kinds=(counts.KIND, step.KIND), only=FEW),
     ),
     SHUFFLE: (

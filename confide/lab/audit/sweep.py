@@ -15,7 +15,7 @@ from ...errors import InvalidInput
 from ...privacy import Loss, Sensitivity
 from ...privacy.guarantee import JOINT
 from ...protocol.design import Design
-from ...protocol.kinds import asked, judged, returns, step, values
+from ...protocol.kinds import judged, returns, step, values
 from ...protocol.kinds.judged import CELLS, GAIN, GROUPS, SIZES, TESTS, WEIGHT, JudgedQuestion
 from ...protocol.kinds.returns import ReturnsQuestion
 from ...protocol.kinds.values import ValuesForm
@@ -58,7 +58,7 @@ def furthest(design: Design) -> list[Pair]:
     """The two people who are furthest apart in each norm, and those of `pairs`."""
     spec, known = design.question.spec, pairs(design.question.spec)
     people = all_episodes(spec, MOST_PEOPLE)
-    if design.question.kind in (asked.KIND, step.KIND):
+    if design.kind.first_visits or design.question.kind == step.KIND:
         order = np.random.default_rng(0).permutation(len(people))[:TOLD_ONE]
         return [*known, *pairwise(people[place] for place in order)]
     grid = design.mechanism.grid

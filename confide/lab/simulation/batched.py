@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from ...data.privatizers import drawn, open_aggregate
 from ...learning.planning.addresses import address_of
+from ...learning.planning.evaluation import flow_value
 from ...mdp import Model
 from ...protocol.design import Design
-from ...protocol.kinds import asked, bandit, bits, budgeted, counts, step
+from ...protocol.kinds import asked, asked_return, bandit, bits, budgeted, counts, step
+from ...protocol.kinds.asked import AskedQuestion
 from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, totals_of, walk_budgeted
 from .setting import Outcome, Setting
 from .streams import streams
 
 if TYPE_CHECKING:
     from ...data.privatizers import Total
+    from ...protocol.kinds.asked_return import AskedReturnQuestion
     from ...protocol.kinds.bits import BitQuestion
     from ...protocol.kinds.budgeted import BudgetedQuestion
     from ...protocol.kinds.counts import CountQuestion
@@ -155,6 +158,24 @@ def _asked(world: World) -> Drawing:
     return partial(totals_of, world)
 
 
+def _asked_return(world: World) -> Drawing:
+    """Those who report a return are fresh people: their bits are independent, each one with the chance V/H, V the value of the
+    policy."""
+
+    def draw(question: AskedReturnQuestion, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals = np.zeros((question.rows, question.width))
+        returning, horizon = int(rng.binomial(people, 1 - question.share)), question.spec.horizon
+        about = AskedQuestion(question.counts, question.law[:-1])
+        totals[:-1], by_pair = totals_of(world, about, policy, people - returning, rng)
+        value = flow_value(*world, policy, np.empty((2, question.spec.states)))
+        earned = horizon - value if question.counts.objective == "cost" else value
+        ones = int(rng.binomial(returning, min(max(earned / horizon, 0.0), 1.0)))
+        totals[-1, :2] = returning - ones, ones
+        return totals, np.append(by_pair, returning)
+
+    return draw
+
+
 _DRAWINGS: dict[str, Callable[[World], Drawing]] = {
     counts.KIND: _counts,
     budgeted.KIND: _budgeted,
@@ -162,6 +183,7 @@ _DRAWINGS: dict[str, Callable[[World], Drawing]] = {
     bits.KIND: _bits,
     step.KIND: _steps,
     asked.KIND: _asked,
+    asked_return.KIND: _asked_return,
 }
 
 

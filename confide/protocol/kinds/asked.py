@@ -30,7 +30,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,9 +95,19 @@ class AskedQuestion(CategoryQuestion):
         )
 
     @property
-    def rows(self) -> int:
-        """One row for each pair, of each step if the dynamics are per-step."""
+    def pairs(self) -> int:
+        """How many pairs there are, of each step if the dynamics are per-step."""
         return self.spec.layers * self.spec.states * self.spec.actions
+
+    @property
+    def rows(self) -> int:
+        """One row for each pair."""
+        return self.pairs
+
+    @property
+    def share(self) -> float:
+        """The share of people who are asked about a pair: all of them."""
+        return 1.0
 
     @property
     def width(self) -> int:
@@ -107,21 +117,26 @@ class AskedQuestion(CategoryQuestion):
     @cached_property
     def law(self) -> NDArray[np.int64]:
         """(rows,) weights of the pairs, whole numbers."""
-        return np.ones(self.rows, dtype=np.int64) if self.weights is None else self.weights
+        return self.law_about(np.ones(self.pairs, dtype=np.int64)) if self.weights is None else self.weights
 
-    def member(self, question: Member) -> AskedQuestion:
+    def law_about(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(rows,) the weights of all rows, from those of the pairs."""
+        return pairs
+
+    def member(self, question: Member) -> Self:
         """A question about the same counts, whatever its law: making it has checked that it is one."""
-        if question.kind != KIND or question.counted != self.counts:
+        if question.kind != self.kind or question.counted != self.counts or question.digest != self.digest:
             raise PrivacyError(
                 "question-not-priced",
                 "This is not the statistic that was priced, so nothing was sent. Request that one.",
             )
         return question  # type: ignore[return-value]  # by its kind
 
-    def member_for(self, question: Member) -> AskedQuestion:
+    def member_for(self, question: Member) -> Self:
         """The member whose law follows the visits that a learner expects, where it says so."""
         derived(self, question)
-        return self if question.expected is None else AskedQuestion(self.counts, following(question.expected))
+        expected = question.expected
+        return self if expected is None else replace(self, weights=self.law_about(following(expected)))
 
     def law_of(self, member: Member) -> NDArray[np.int64]:
         """The law of a member."""
@@ -131,7 +146,7 @@ class AskedQuestion(CategoryQuestion):
         """The law, which a server signs with every policy: `cfa1`, the fingerprint, and the weights as 64-bit whole numbers."""
         return MAGIC + self.digest + self.law.astype("<i8").tobytes()
 
-    def from_bytes_of_member(self, data: bytes) -> AskedQuestion:
+    def from_bytes_of_member(self, data: bytes) -> Self:
         """The member with the law in these bytes; anything that is no law is refused."""
         start = MAGIC + self.digest
         if not data.startswith(start) or len(data) != len(start) + 8 * self.rows:
@@ -139,12 +154,12 @@ class AskedQuestion(CategoryQuestion):
                 "pair-law-unreadable",
                 "These bytes are no law of the pairs that this contract asks about. Nothing is sent.",
             )
-        return AskedQuestion(self.counts, np.frombuffer(data[len(start) :], dtype="<i8").astype(np.int64))
+        return replace(self, weights=np.frombuffer(data[len(start) :], dtype="<i8").astype(np.int64))
 
     @cached_property
     def digest(self) -> bytes:
         """A fingerprint of the family."""
-        return hashlib.sha256(KIND.encode() + self.counts.to_bytes()).digest()[:16]
+        return hashlib.sha256(self.kind.encode() + self.to_bytes()).digest()[:16]
 
 
 def checked_law(weights: ArrayLike, rows: int) -> NDArray[np.int64]:
@@ -181,6 +196,7 @@ class AskedKind(PartOfCounts[AskedQuestion]):
     """One asked pair of each person. After the cells of counts comes how many people were asked about each pair."""
 
     name = KIND
+    first_visits = True
     answered = by_trust(local=("unary", "k-ary", "subset"))
 
     def read(self, data: bytes) -> AskedQuestion:
@@ -195,7 +211,7 @@ class AskedKind(PartOfCounts[AskedQuestion]):
     def radii(self, question: AskedQuestion, law: Law, failure: float, possible: Possible = None) -> Array:
         """Error radii of a pair that this many people were asked about; all pairs share the failure."""
         spec, width = question.spec, question.counts.next_states
-        share, noise = failure / (question.rows * (spec.states + 4)), law.of_people()
+        share, noise = failure / (question.pairs * (spec.states + 4)), law.of_people()
 
         def of(size: int) -> Array:
             return np.asarray(noise.mechanism.radius(noise.people, share, 1.0, size))
@@ -212,7 +228,7 @@ class AskedKind(PartOfCounts[AskedQuestion]):
     def backup_variance(self, question: AskedQuestion, mechanism: Randomizer) -> float:
         """The variance as for sampled steps, whose counts say H/(S A) a person of a pair; here 1/(S A) are asked, and some came."""
         width, came = question.counts.next_states, coming(question)
-        scale = question.rows * (average_visits(question.spec) / came) ** 2
+        scale = question.pairs / question.share * (average_visits(question.spec) / came) ** 2
 
         def spread(size: int, part: float) -> float:
             return scale * float(naming(mechanism).set_variance(size, part) + part * (1 - part))
@@ -221,7 +237,7 @@ class AskedKind(PartOfCounts[AskedQuestion]):
 
     def signal(self, question: AskedQuestion) -> tuple[int, float]:
         """Transitions: a pair has a share of the people, hence of the variance, and of those some came."""
-        return 3, coming(question) / question.rows**0.5
+        return 3, coming(question) * (question.share / question.pairs) ** 0.5
 
     def release(self, design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
         """Counts of first visits; after their cells comes how many people were asked about each pair."""
@@ -232,6 +248,11 @@ class AskedKind(PartOfCounts[AskedQuestion]):
 
 
 ASKED = register(AskedKind())
+
+
+def family_of(design: Design) -> AskedQuestion | None:
+    """The question of a design that asks about pairs; None where it does not."""
+    return design.question if design.kind.first_visits else None  # type: ignore[return-value]  # by its kind
 
 
 def coming(question: AskedQuestion) -> float:

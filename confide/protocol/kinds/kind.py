@@ -46,6 +46,8 @@ R = TypeVar("R")
 DesignMaker = Callable[["Request"], "Design"]
 DrawIntegers = Callable[[int, int], Integers]
 """integers(high, many): uniform draws from 0 .. high-1, for rounding rewards and sampling steps."""
+ByRows = tuple[tuple[slice, "Randomizer"], ...]
+"""The mechanisms of messages, each with the rows that it is for."""
 Answer = tuple[int, Integers]
 """Which kind of message it is, and its cells as whole multiples of a grid."""
 
@@ -54,6 +56,7 @@ KINDS = (
     "bits",
     "step",
     "asked",
+    "asked_return",
     "bandit",
     "budgeted",
     "mixture",
@@ -78,6 +81,7 @@ class Kind(Generic[Q, R]):
     it may be answered, by trust model: the rows of the table of what is accepted. unknown_in_pages: trust models under which a
     page cannot answer it. own_noise: its noise is made with it, and not by a mechanism of the catalogue. drawn: it is a kind of
     your own with a method `draw`. of_whole_episodes: its messages tell of each cell of its counts, for the whole of an episode.
+    first_visits: they tell of the first visit of a pair, which a device draws.
     """
 
     name: str
@@ -86,6 +90,7 @@ class Kind(Generic[Q, R]):
     own_noise: bool = False
     drawn: bool = False
     of_whole_episodes: bool = False
+    first_visits: bool = False
 
     def read(self, data: bytes) -> Q:
         """The question that wrote these bytes; anything else is refused."""
@@ -120,6 +125,10 @@ class Kind(Generic[Q, R]):
 
     def check(self, design: Design) -> None:
         """Refuse a design that this kind is not priced for, whatever its source."""
+
+    def by_rows(self, design: Design, level: int = 0) -> ByRows:
+        """The mechanisms that randomise reports: one for all rows, unless some are randomised by another."""
+        return ((slice(0, design.question.rows), design.devices[level]),)
 
     def counts(self, question: Q) -> CountQuestion:
         """The counts that are estimated from its answers; refused where these are none."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +31,14 @@ from numpy.typing import ArrayLike, NDArray
 from ...mechanisms.randomizer import REACH, Randomizer, bernstein_radius
 from ..design import Design
 from .sums import Sum
+
+
+class Part(NamedTuple):
+    """Sums of reports about the rows from `first` on, all randomised by one mechanism; cells: its categories."""
+
+    first: int
+    cells: NDArray[np.int64]
+    people: NDArray[np.int64]
 
 
 def implausible(design: Design, total: Sum, law: NDArray[np.generic] | None, failure: float) -> str:
@@ -45,9 +54,13 @@ def implausible(design: Design, total: Sum, law: NDArray[np.generic] | None, fai
     if naming is None:
         return _amounts(design, total, failure) if design.kind.of_whole_episodes else ""
     rows, width = total.cells.shape
-    found = [_rows(total, law), _cells(total, naming.hit, naming.miss)]
-    if naming.ones is None:
-        found.append(_ones(total, naming.hit, naming.miss))
+    found = [_rows(total, law)]
+    for where, device in design.kind.by_rows(design, total.level):
+        named = device.naming() or naming
+        part = Part(where.start, total.cells[where, : named.categories or width], total.people[where])
+        found.append(_cells(part, named.hit, named.miss))
+        if named.ones is None:
+            found.append(_ones(part, named.hit, named.miss))
     surprise, sentence = max(found)
     tests = 2 * rows + 2 * rows * width + 2 * rows
     return sentence if surprise > math.log(tests / failure) else ""
@@ -148,7 +161,7 @@ def _rows(total: Sum, law: NDArray[np.generic] | None) -> tuple[float, str]:
     )
 
 
-def _cells(total: Sum, hit: float, miss: float) -> tuple[float, str]:
+def _cells(total: Part, hit: float, miss: float) -> tuple[float, str]:
     """The same of every cell: it is one less often than noise alone makes it, or more often than the truth could."""
     people = np.maximum(total.people, 1)[:, None].astype(np.float64)
     shares = total.cells / people
@@ -157,12 +170,12 @@ def _cells(total: Sum, hit: float, miss: float) -> tuple[float, str]:
     )
     row, cell = np.unravel_index(int(surprise.argmax()), surprise.shape)
     return float(surprise[row, cell]), (
-        f"category {cell} of row {row} is in {shares[row, cell]:.3g} of {int(total.people[row]):,} reports, and in those of honest "
-        f"devices in {miss:.3g} to {hit:.3g}"
+        f"category {cell} of row {total.first + row} is in {shares[row, cell]:.3g} of {int(total.people[row]):,} reports, and in "
+        f"those of honest devices in {miss:.3g} to {hit:.3g}"
     )
 
 
-def _ones(total: Sum, hit: float, miss: float) -> tuple[float, str]:
+def _ones(total: Part, hit: float, miss: float) -> tuple[float, str]:
     """The same of the number of ones in all reports about a row, whose law is known: by Bernstein's inequality."""
     width, people = total.cells.shape[1], total.people.astype(np.float64)
     mean, variance = hit + (width - 1) * miss, hit * (1 - hit) + (width - 1) * miss * (1 - miss)
@@ -171,7 +184,7 @@ def _ones(total: Sum, hit: float, miss: float) -> tuple[float, str]:
     worst = int(surprise.argmax())
     ones = float(total.cells[worst].sum() / max(people[worst], 1.0))
     return float(surprise[worst]), (
-        f"reports about row {worst} name {ones:.3g} categories on average, and those of honest devices {mean:.3g}"
+        f"reports about row {total.first + worst} name {ones:.3g} categories on average, and those of honest devices {mean:.3g}"
     )
 
 

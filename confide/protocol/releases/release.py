@@ -109,6 +109,13 @@ class VisitCounts(NamedTuple):
     variance: float
 
 
+class Returned(NamedTuple):
+    """The estimated sum of the returns of those who reported them, by one randomised bit each, and how many these are."""
+
+    total: float
+    people: int
+
+
 class Estimates(NamedTuple):
     """The input of a plan: estimated counts, their error radius and noise, and how many users they cover."""
 
@@ -125,7 +132,8 @@ class CountRelease:
     an asked pair, it is not, and what is counted tells of rows and mean rewards only. budget: within which repeated visits are
     counted, 0 if there is none. visited: the same visits by a question of their own, where they were asked for. episodes: up to how
     many of one person are one history; came: (episodes,) the law of how many they are, where it was asked for. lost: who
-    was lost to follow-up after each pair, whose last transition is not counted, where users may be."""
+    was lost to follow-up after each pair, whose last transition is not counted, where users may be. returned: the returns
+    of those who reported them in place of counts, where some do."""
 
     question: CountQuestion
     users: int
@@ -140,6 +148,7 @@ class CountRelease:
     episodes: int = 1
     came: Array | None = None
     lost: VisitCounts | None = None
+    returned: Returned | None = None
 
     def with_visits(self, visited: CountRelease | None) -> CountRelease:
         """The release together with another about how often each pair was counted, if there is one."""

@@ -20,7 +20,7 @@ from ...errors import ConfideError, FormatError
 from ...privacy import Guarantee
 from ...validation import Plain
 from ..kinds import CountQuestion
-from .release import CountRelease, Counts, Noise, Radius
+from .release import CountRelease, Counts, Noise, Radius, Returned
 
 FORMAT = "confide.release/1"
 FILE_FORMAT = "confide.releases/1"
@@ -43,7 +43,7 @@ def to_bytes(release: CountRelease) -> bytes:
             [float(radius) for radius in release.radius],
             release.failure,
             [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
-            [_pack(array, release.question.resolution) for array in release.counts if array.size],
+            [_pack(array, release.question.resolution) for array in _arrays(release)],
             _pack_noise(release),
             *([] if release.complete else [False]),
             *([release.budget] if release.budget else []),
@@ -62,11 +62,12 @@ def from_bytes(data: bytes) -> CountRelease:
         question = CountQuestion.from_bytes(question_bytes)
         noise = _unpack_noise(rest[0], question)
         pairs = (question.spec.layers, question.spec.states, question.spec.actions)
-        shapes = (pairs, pairs, pairs, (*pairs, question.spec.states), pairs)[
+        shapes = (pairs, pairs, pairs, (*pairs, question.spec.states), pairs, (2,))[
             : max(len(arrays), 3 + bool(question.followed))
         ]
         unpacked = [_unpack(packed, shape) for packed, shape in zip(arrays, shapes, strict=True)]
-        counts = Counts(*unpacked, *([np.zeros((*pairs, 0))] if len(unpacked) == 3 else []))
+        returned = Returned(float(unpacked[5][0]), _whole(unpacked[5][1])) if len(unpacked) > 5 else None
+        counts = Counts(*unpacked[:5], *([np.zeros((*pairs, 0))] if len(unpacked) == 3 else []))
         radii = [validation.number("radius", value) for value in radius]
         if min(radii) < 0:
             raise ValueError("it has a negative radius")
@@ -81,11 +82,25 @@ def from_bytes(data: bytes) -> CountRelease:
             len(rest) < 2,
             validation.integer("budget", rest[2], 1) if len(rest) > 2 else 0,
             episodes=validation.integer("episodes of a history", rest[3], 2) if len(rest) > 3 else 1,
+            returned=returned,
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
         raise FormatError(
             "release-unreadable", f"These bytes are not a release this version can read: {error}"
         ) from error
+
+
+def _arrays(release: CountRelease) -> list[NDArray[np.float64]]:
+    """The counts there are; and, where returns were reported, their sum and of how many people."""
+    counts = [array for array in release.counts if array.size]
+    return counts if release.returned is None else [*counts, np.array(release.returned, dtype=np.float64)]
+
+
+def _whole(value: float) -> int:
+    """A number of people."""
+    if value < 0 or value != int(value):
+        raise ValueError("it has returns of a number of people that is none")
+    return int(value)
 
 
 def _pack_noise(release: CountRelease) -> list[float]:

@@ -27,7 +27,7 @@ from ..design import Design
 from ..kinds.question import DIGEST_BYTES
 
 if TYPE_CHECKING:
-    pass
+    from ...mechanisms.randomizer import Randomizer
 
 MAGIC = b"cfr2"
 HEADER = struct.Struct(f"<4s{DIGEST_BYTES}s{DIGEST_BYTES}sBBI")
@@ -83,7 +83,7 @@ class Report:
         check_place(design, self.design, self.row, self.level)
         if self.cells.shape != (design.question.width,) or self.cells.dtype.kind != "i":
             raise InvalidInput("report-length", "It has more or fewer numbers than its statistic has. Drop it.")
-        check_range(design, self.cells, 1, self.level)
+        check_range(design, self.cells, 1, self.level, self.row)
         return self
 
 
@@ -167,15 +167,26 @@ def _furthest(design: Design, level: int) -> int:
 
 
 def check_range(
-    design: Design, cells: NDArray[np.int64], people: int | NDArray[np.int64], level: int = 0
+    design: Design, cells: NDArray[np.int64], people: int | NDArray[np.int64], level: int = 0, row: int = 0
 ) -> NDArray[np.int64]:
-    """The sum of the numbers of n users, refused if honest devices could not have sent it."""
+    """The sum of the numbers of n users, refused if honest devices could not have sent it. cells: (width,) of a row, or of all
+    rows, then with people (rows, 1)."""
     low, high = limits(design, level)
     counts = np.asarray(people)
     check_many(design, counts, level)
-    naming = design.devices[level].naming()
-    names = None if naming is None else naming.ones  # how many cells every honest message names
-    wrong_ones = names is not None and (cells.sum(axis=-1) != names * counts.ravel()).any()
-    if wrong_ones or (cells < low * people).any() or (cells > high * people).any():
+    if cells.ndim == 1:
+        named = _named(design.device_of(row, level), cells[None], counts.reshape(1, 1))
+    else:
+        named = all(_named(device, cells[rows], counts[rows]) for rows, device in design.kind.by_rows(design, level))
+    if not named or (cells < low * people).any() or (cells > high * people).any():
         raise InvalidInput("report-dishonest", "It has a number that no honest device sends. Drop it.")
     return cells
+
+
+def _named(device: Randomizer, cells: NDArray[np.int64], people: NDArray[np.int64]) -> bool:
+    """Whether sums (rows, width) of messages name categories that there are, and as many as honest ones do."""
+    naming = device.naming()
+    if naming is None:
+        return True
+    beyond = bool(cells[:, naming.categories :].any()) if naming.categories else False
+    return not beyond and (naming.ones is None or bool((cells.sum(axis=1) == naming.ones * people[:, 0]).all()))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError, InvalidInput
-from ...mechanisms.randomizer import BITS, INDEX
+from ...mechanisms.randomizer import BITS, INDEX, Randomizer
 from ..design import Design
 from ..kinds.question import DIGEST_BYTES
 from .report import BITS_TYPE, HEADER, INDEX_TYPE, MAGIC, Report, check_range
@@ -114,6 +114,12 @@ class Checked(NamedTuple):
     raw: bytes
 
 
+def _named(device: Randomizer) -> tuple[int, int | None]:
+    """How many categories messages of a device can name, and how many each does; None where that varies."""
+    naming = device.naming()
+    return (0, None) if naming is None else (naming.categories, naming.ones)
+
+
 class Pile:
     """Checks and adds up reports of one design to the shuffler of one level; devices send one report each."""
 
@@ -124,9 +130,9 @@ class Pile:
         question = design.question
         self._rows, self._width = question.rows, question.width
         self._length = 4 if self._packing == INDEX else -(-self._width // 8)
+        self._named = [(rows.stop, *_named(device)) for rows, device in design.kind.by_rows(design, level)]
         start = HEADER.pack(MAGIC, design.digest, question.digest, level, self._kind or 0, 0)
         self._start = start[: HEADER.size - _ROW.size]
-        self._beyond = 0xFF << (self._width % 8) & 0xFF if self._width % 8 else 0
 
     def check(self, report: bytes, question: bytes | None = None) -> Checked:
         """Accept a report, or refuse it: it is of another design or question, or no honest device sends it.
@@ -139,11 +145,12 @@ class Pile:
         raw = report[HEADER.size :]
         if row >= self._rows:
             return self._parsed(report)
-        if self._kind == INDEX_TYPE and _ROW.unpack(raw)[0] >= self._width:
-            return self._parsed(report)
-        if self._kind == BITS_TYPE and raw[-1] & self._beyond:
-            return self._parsed(report)
-        return Checked(row, raw)
+        categories, names = next((size, names) for stop, size, names in self._named if row < stop)
+        if self._kind == INDEX_TYPE:
+            return Checked(row, raw) if _ROW.unpack(raw)[0] < categories else self._parsed(report)
+        bits = int.from_bytes(raw, "little")
+        honest = bits >> categories == 0 and names in (None, bits.bit_count())
+        return Checked(row, raw) if honest else self._parsed(report)
 
     def _parsed(self, report: bytes, question: bytes | None = None) -> Checked:
         """The report, parsed and checked in full, which also says what is wrong."""

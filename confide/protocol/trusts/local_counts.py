@@ -18,6 +18,7 @@ from ...privacy.guarantee import LOCAL
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request
 from ..kinds import CountQuestion, Question, StepQuestion, find
 from ..kinds.asked import AskedQuestion
+from ..kinds.asked_return import AskedReturnQuestion
 from ..kinds.budgeted import BudgetedQuestion
 from ..kinds.categories import CategoryQuestion
 from ..kinds.counts import CENTRED, DROPPED, REWARDS, SINGLE_STEP, SQUARES, TRANSITIONS, VISITS
@@ -120,7 +121,7 @@ def _options(name: str, request: Request) -> list[tuple[LocalForm, Randomizer, t
     """The forms of a question that one mechanism can answer, each with its noise and with sentences for certificates. Gaussian
     noise also answers under a budget, or says why there is none.
     """
-    form = tight_form(request.counted, name)
+    form = tight_form(request.counted, name, request.one_in)
     forms: list[tuple[LocalForm, tuple[str, ...]]] = [(form, form.remarks)]
     if name == "gaussian" and request.budget != 0:
         budgeted = budgeted_form(request.counted.tight(form.counts.levels), True, request)
@@ -135,14 +136,18 @@ def _slow(mechanism: Randomizer) -> bool:
     return named is not None and named > 1 and named * mechanism.categories > MOST_NAMED
 
 
-def tight_form(question: CountQuestion, name: str) -> CountQuestion | CategoryQuestion:
-    """The question that needs least noise, and from which everything else can be derived.
+def tight_form(question: CountQuestion, name: str, one_in: int = 0) -> CountQuestion | CategoryQuestion:
+    """The question that needs least noise, and from which everything else can be derived. one_in: of whom one reports a return
+    where devices are asked about pairs; 0 if none does.
 
     Centred rewards and transitions, or for randomised response, which takes only bits, visits, rewards and transitions.
     Squares are derived from rewards of 0 and 1. `end` stays: the state after the last step may be unknown.
     """
     if name in CATEGORIES:
-        return AskedQuestion.of(question) if name.startswith(ASKED) else StepQuestion.of(question)
+        if not name.startswith(ASKED):
+            return StepQuestion.of(question)
+        pairs = AskedQuestion.of(question)
+        return AskedReturnQuestion(pairs.counts, one_in=one_in) if one_in else pairs
     levels = 1 if SQUARES in question.parts or name == RESPONSE else question.levels
     if name == RESPONSE:
         return question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED, levels=levels)

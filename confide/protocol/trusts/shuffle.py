@@ -56,12 +56,13 @@ from ...privacy.shuffled_bits import calibrated, smallest_crowd, with_local
 from ...privacy.shuffling import shuffled_loss
 from ...privacy.skellam import least_rate
 from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, check_noise
-from ..kinds import CountQuestion, Question, StepQuestion, asked, bandit, budgeted, counts
+from ..kinds import CountQuestion, Question, StepQuestion, bandit, budgeted, counts
 from ..kinds.bandit import BanditQuestion
 from ..kinds.bits import BitQuestion
 from ..kinds.budgeted import BudgetedQuestion
 from ..kinds.counts import COUNTED, DROPPED, END, REWARDS, SINGLE_STEP, TRANSITIONS, VISITS, average_visits
 from ..kinds.kind import DesignMaker
+from ..kinds.kind import find as find_kind
 from ..laws import Law, PeoplesNoise, SumsNoise
 from ..releases.release import BATCHES, PEOPLES
 from ..shuffled_obi import PAPER_NAME, bits_a_step, claimed_epsilon, printed_bit_epsilon
@@ -319,7 +320,7 @@ def _people_in_sum(question: Question, honest: int, missing: float) -> int:
     """How many of this number of honest people are in one sum. Of asked pairs each has a sum of its own, and a law may ask one
     person alone about a pair: then no other user is in it.
     """
-    if question.kind == asked.KIND:
+    if find_kind(question.kind).first_visits:
         return 1
     return people_in_sum(honest, question.spec, _categories(question) > 0, missing)
 

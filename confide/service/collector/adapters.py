@@ -95,7 +95,7 @@ class CountAdapter(_Tables):
     def __init__(self, contract: Contract, learner: TabularLearner) -> None:
         super().__init__(contract)
         self._learner, design = learner, contract.design
-        self._family = asked.ASKED.question_of(design) if design.question.kind == asked.KIND else None
+        self._family = asked.family_of(design)
         self.context = Context(*_context_fields(contract))
 
     def state_to_bytes(self, state: State) -> bytes:

@@ -22,6 +22,7 @@ from ...mechanisms.catalogue import parameters
 from ...privacy import ONCE, Participation
 from ...privacy.guarantee import LOCAL, SHUFFLE
 from ...protocol.design import PAPER, Design
+from ...protocol.kinds.asked_return import returns_of
 from ...protocol.kinds.budgeted import BUDGETED
 from ...protocol.kinds.counts import MIDDLE, CountQuestion
 from ...protocol.kinds.moments import MOMENTS
@@ -79,6 +80,7 @@ def stated(design: Design) -> dict[str, Json]:
             "digest": design.question.digest.hex(),
             **({} if counts is None else _counted_parts(counts)),
             **({} if described is None else {"features": described.plain(), **_moments_parts(design)}),
+            **({"one_in": returning.one_in} if (returning := returns_of(design)) else {}),
             **({"budget": BUDGETED.question_of(design).budget} if counted_by_devices else {}),
         },
         "mechanism": parameters(design.mechanism),

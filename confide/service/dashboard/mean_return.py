@@ -15,6 +15,9 @@ the set of paying categories outside and inside of it, and shares m_i that add u
 sum of (v + m_i (w - v) + m_i (1 - m_i))/n_i <= sum of v/n_i + H (max(0, w - v) + 1)/min n_i. In a stationary model people come
 back, and pairs do not tell how often.
 
+Where some people report their return in place of a pair (AskedReturnQuestion), these alone tell, in any world, whether a model
+holds or not: a bit of theirs has a variance of at most H^2 (p (1 - p)/(2p - 1)^2 + 1/4).
+
 Under a budget (BudgetedQuestion) some steps are not counted. They paid between nothing and 1 each, and every user takes H steps at
 most: what people earn lies between the counted rewards R and R + H - V, V the counted visits. Both ends carry the noise of counts,
 as R is centred rewards plus V/2, and R - V the same minus V/2.
@@ -30,7 +33,8 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from ...protocol.design import Design
-from ...protocol.kinds import asked, bits, budgeted, counts, step
+from ...protocol.kinds import asked, asked_return, bits, budgeted, counts, step
+from ...protocol.kinds.asked_return import return_variance
 from ...protocol.kinds.categories import naming
 from ...protocol.kinds.counts import CENTRED, COUNTED, REWARDS, VISITS, cells_of_visits
 from ...protocol.releases.release import CountRelease
@@ -66,6 +70,8 @@ def mean_return(design: Design, release: CountRelease, before: CountRelease | No
     if people <= 0 or not _measured(design) or not _tells(release):
         return None
     top = float(design.question.spec.horizon)
+    if design.question.kind == asked_return.KIND:
+        return _by_returns(design, release, before)
     if design.question.kind == asked.KIND:
         return _by_pairs(design, release, before)
     earned = float(release.counts.rewards.sum()) - (0.0 if before is None else float(before.counts.rewards.sum()))
@@ -85,6 +91,19 @@ def _interval(value: float, error: float, top: float, missing: float = 0.0, whol
     width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * error
     low, high = value - width, value + missing + width
     return MeanReturn(value + missing / 2, min(max(low, 0.0), top), max(min(high, top), 0.0), whole)
+
+
+def _by_returns(design: Design, release: CountRelease, before: CountRelease | None) -> MeanReturn | None:
+    """The mean of the returns that were reported; None while none was."""
+    now, then = release.returned, None if before is None else before.returned
+    if now is None:
+        return None
+    total, people = (now.total, now.people) if then is None else (now.total - then.total, now.people - then.people)
+    if people <= 0:
+        return None
+    horizon = design.question.spec.horizon
+    error = math.sqrt(return_variance(horizon, design.randomizer) / people)
+    return _interval(total / people, error, float(horizon))
 
 
 def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None) -> MeanReturn | None:
@@ -111,7 +130,7 @@ def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None
 
 def _measured(design: Design) -> bool:
     """Whether the noise of an average return is known."""
-    return design.question.kind == asked.KIND or design.question.kind in _VARIANCES
+    return design.kind.first_visits or design.question.kind in _VARIANCES
 
 
 def _tells(release: CountRelease) -> bool:

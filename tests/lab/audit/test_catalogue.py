@@ -109,12 +109,13 @@ def made() -> set[Signature]:
         )
         budgets = (None, 0, 3) if trust in ("local", "joint") else (None,)
         specs = (Spec(2, 2, 1), Spec(2, 2, 3), Spec(2, 2, 2, "per-step"))
-        for name, promise, spec, mixing, budget in product(names, promises, specs, mixings, budgets):
+        shares = (0, 3) if trust == "local" else (0,)
+        for name, promise, spec, mixing, budget, one_in in product(names, promises, specs, mixings, budgets, shares):
             users = 20 if mixing else 2
             schedule = Schedule.sized(users, 10) if mixing else Schedule.batches(users, 2 if trust == "joint" else 1)
             asked = PROBLEMS[kind](AuditSetting("", spec, schedule))
             with suppress(InvalidInput):  # a question, guarantee, budget and mechanism that do not go together
-                request = Request(asked, promise, schedule, mechanism=name, budget=budget, mixing=mixing)
+                request = Request(asked, promise, schedule, mechanism=name, budget=budget, mixing=mixing, one_in=one_in)
                 results.add(signature(make(request)))
     return results
 

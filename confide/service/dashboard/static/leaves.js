@@ -119,7 +119,7 @@ function showReport(contract, report, life) {
   const { design, spec } = contract;
   const said = Array.from(report.cells.keys()).filter((at) => report.cells[at] === 1);
   const asked = design.question.kind === "asked" && pair(design, report.row);
-  const stroke = spec.model === "per-step" ? ` at stroke ${1 + Math.floor((report.row * spec.horizon) / design.question.rows)}` : "";
+  const stroke = spec.model === "per-step" ? ` at stroke ${1 + Math.floor((report.row * spec.horizon) / (design.question.pairs ?? design.question.rows))}` : "";
   const about = asked ? `What comes of ${acted(contract, asked.action)} at ${placed(contract, asked.state)}${stroke}` : "At one stroke, drawn at random";
   const words = (at) => inWords(contract, fact(design, at, report.row), asked);
   const chances = likelihood(contract, report);
@@ -129,6 +129,10 @@ function showReport(contract, report, life) {
     const [flip] = contract.mechanism.crowds?.[0] ?? [];
     const all = `${many(report.cells.length)} numbers`;
     put("fact", flip ? `${all}: how many bits of each count are one, after each was flipped with a chance of ${(100 * flip).toFixed(1)} %.` : `${all}, each with noise added that is larger than anything one person could do to it.`);
+  } else if (report.row === design.question.pairs) {
+    const kept = 1 / (1 + Math.exp(-contract.mechanism.epsilon));
+    put("fact", `“Of all the coins that a visit can bring, one drawn at random ${said[0] ? "was" : "was not"} mine.”`);
+    put("truth", `The device was drawn to report how many coins you got, by one bit: it tells the truth with chance ${(100 * kept).toFixed(0)} %, and otherwise the opposite.`);
   } else if (design.mechanism.packing === "index") {
     const mine = life && own(contract, said[0], report.row, life);
     const hit = 1 / (1 + (design.question.width - 1) * Math.exp(-contract.mechanism.epsilon));
