@@ -50,7 +50,7 @@ def test_python_in_the_readme_runs(tmp_path, monkeypatch, capsys):
     for block in result:
         small = block.replace("50_000", "500").replace("seeds=10", "seeds=2")
         exec(compile(small, "README.md", "exec"), {})
-    assert (tmp_path / "one.png").stat().st_size and (tmp_path / "policy" / "report.html").stat().st_size
+    assert (tmp_path / "one.png").stat().st_size and (tmp_path / "clinic-policy" / "report.html").stat().st_size
 
 
 def test_a_world_of_ones_own_runs():
@@ -99,7 +99,7 @@ def test_the_service_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     try:
         address = visit[1]
         assert address == "http://127.0.0.1:8000"
-        visit = [{address: process.url, "5000": "20"}.get(word, word) for word in visit]
+        visit = [{address: process.url, "1000": "20"}.get(word, word) for word in visit]
         assert cli.run(visit) == 0, capsys.readouterr().err
         assert cli.run([word.replace(address, process.url) for word in check]) == 0, capsys.readouterr().err
     finally:

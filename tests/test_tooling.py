@@ -376,6 +376,22 @@ def test_run_accepts_the_versions_that_the_project_declares() -> None:
     ]
 
 
+def test_the_changelog_of_a_version_can_be_read() -> None:
+    text = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert versions and max(len(version.splitlines()) for version in versions) <= 120
+
+
+def test_hooks_and_workflows_run_the_same_scripts() -> None:
+    """Every version of Python that is declared has a job, which takes that interpreter and no other of the machine."""
+    hooks = (REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"entry: (.*)", hooks) == ["./run check"]
+    assert "./run check\n" in (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert re.findall(r"run: (.*)", workflow) == ["bash .ci/run"] and "PYTHON: python\n" in workflow
+    assert json.loads(re.findall(r"python: (\[.*\])", workflow)[0]) == list(PYTHONS)
+
+
 @pytest.mark.parametrize("path", ["run", ".ci/run", ".ci/browser"])
 def test_scripts_are_executable_and_parse(path: str) -> None:
     file = REPOSITORY / path
