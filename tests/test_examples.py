@@ -56,6 +56,16 @@ def run(name: str, seconds: float) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=seconds).stdout
 
 
+def test_six_covariates_are_judged_where_probabilities_are_logged() -> None:
+    """The policy truly gains, no less than the adoption of a part of it surely does, by the interval that those who judge give."""
+    shown = run("vitals.py", 300)
+    part = re.search(r"whatever they leave out, in ([\d.]+) of 10 decisions: (\S+) \((\S+) to (\S+)\)", shown)
+    truth = re.search(r"in truth: .* ([+-][\d.]+)$", shown, flags=re.MULTILINE)
+    assert part is not None and truth is not None
+    assert float(part[3]) < float(part[2]) < float(part[4]) and float(truth[1]) > max(float(part[3]), 0.1)
+    assert "alarms: " in shown and "under 60: " in shown and "60 and over: " in shown
+
+
 def test_every_example_is_tested() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
     shared = {"answering.py"}  # which the three logs call

@@ -77,12 +77,25 @@ class WorldFamily:
     logged: bool = False
     leaves: Callable[[Walkers, Integers], Array] | None = None
     """(n,) the chance to be lost to follow-up after an action, where people may be."""
+    weighs: Callable[[Walkers], Array] | None = None
+    """(n,) how many of the population people stand for by where they begin; of all, one over that has the mean 1."""
     exact: Callable[[Array, float], float] | None = None
     """What an adoption of a policy (H, S, A+1) gains, where that can be computed."""
 
+    def logged_people(self, people: int, rng: np.random.Generator) -> Walkers:
+        """People who are logged: of all, or the less often the more they stand for."""
+        if self.weighs is None:
+            return self.begin(people, rng)
+        many = self.begin(4 * people, rng)
+        often = 1 / self.weighs(many)
+        mine = np.flatnonzero(rng.random(4 * people) < often / often.max())[:people]
+        return Walkers(*(part[mine] for part in many))
+
     def records(self, people: int, rng: np.random.Generator) -> dict[str, Any]:
         """The log of people who follow current practice."""
-        here, columns, leaving = self.begin(people, rng), [], []
+        here, columns, leaving = self.logged_people(people, rng), [], []
+        people = len(here.state)
+        weight = None if self.weighs is None else self.weighs(here)
         for h in range(self.horizon):
             chances = self.practice(here)
             action = drawn(chances, rng)
@@ -95,6 +108,8 @@ class WorldFamily:
         names = ("step", "state", "action", "reward", "next_state", "chance")
         log = {name: np.stack([one[i] for one in columns], axis=1).ravel() for i, name in enumerate(names)}
         log = {"user": np.repeat(np.arange(people), self.horizon), **log}
+        if weight is not None:
+            log["weight"] = np.repeat(weight, self.horizon)
         if not leaving:
             return log
         lost = np.stack(leaving, axis=1)
@@ -131,6 +146,8 @@ class WorldFamily:
             del records["chance"]
         if self.leaves is not None:
             more["lost"] = "lost"
+        if self.weighs is not None:
+            more |= {"weight": "weight", "weight_bound": max(WEIGHTS)}
         sizes = {"states": self.states, "actions": self.actions, "horizon": self.horizon}
         return read(records, **sizes, fixed_length=True, **more)
 
@@ -310,6 +327,24 @@ def drop_out(name: str, informative: bool) -> WorldFamily:
     return finite(name, (states, 2, 6), law, table=True, leaves=leaves)
 
 
+WEIGHTS = 0.75, 1.5
+"""Sampling weights of people who begin ill, and of the others."""
+
+
+def weighted(name: str) -> WorldFamily:
+    """A table whose people were logged more often the worse they begin; those who begin well gain by treatment, the others lose."""
+    states = 4
+    state, rng = np.arange(states), np.random.default_rng([FIRST, 45])
+    pays = np.stack([np.full(states, 0.4), 0.25 + 0.1 * state], axis=1)
+    moves = 0.7 * np.eye(states)[:, None] + 0.3 * rng.dirichlet(np.ones(states), (states, 2))
+    law = FiniteLaw(state, np.full(states, 1 / states), two(np.full(states, 0.5)), pays, moves)
+
+    def weighs(here: Walkers) -> Array:
+        return np.where(here.state < states // 2, *WEIGHTS)
+
+    return finite(name, (states, 2, 5), law, table=True, weighs=weighs)
+
+
 FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
     lambda number: markov("fresh tables", number),
     lambda number: markov("rare rewards", number, (6, 2, 5), 0.05),
@@ -326,6 +361,7 @@ FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
     lambda number: drop_out("drop-out, random", informative=False),
     lambda number: drop_out("drop-out, informative", informative=True),
     lambda number: repeated_dose("histories, avoided, logged", avoided=True, logged=True),
+    lambda number: weighted("weights"),
 )
 
 

@@ -38,12 +38,20 @@ MUTANTS = (
         ("fit/gaussian/judged",),
     ),
     Mutant(
-        "who is lost to follow-up adds two to a cell, for the price of one",
+        "who is lost to follow-up adds twenty to a cell, for the price of one",
         "data/statistics/tally.py",
         "sums.lost[s * rules.frame.actions + a if away else sums.lost.size - 1] += 1",
-        "sums.lost[s * rules.frame.actions + a if away else sums.lost.size - 1] += 2",
+        "sums.lost[s * rules.frame.actions + a if away else sums.lost.size - 1] += 20",
         ("tests/data/statistics/test_lost.py::test_no_two_people_are_further_apart_than_the_price",),
-        unseen="nobody is lost in the logs that it attacks",
+        ("fit/gaussian/lost",),
+    ),
+    Mutant(
+        "as many people are drawn as their weights add up to",
+        "data/statistics/choosing.py",
+        "mine = np.sort(np.lexsort((words, keys))[:many])",
+        "mine = np.sort(np.lexsort((words, keys))[: max(many, int(self.weight.sum()))])",
+        ("tests/data/statistics/test_by_weight.py::test_everybody_is_drawn_as_often_as_their_weight_says",),
+        ("fit/gaussian/weight",),
     ),
     Mutant(
         "people are drawn by weights that the others' weights scale",
@@ -51,7 +59,7 @@ MUTANTS = (
         "uniform / np.where(self.weight > 0, self.weight, 1.0), np.inf)",
         "(uniform * self.weight.sum()) % 1.0 / np.where(self.weight > 0, self.weight, 1.0), np.inf)",
         ("tests/data/statistics/test_by_weight.py::test_one_who_is_replaced_exchanges_one_who_is_drawn",),
-        unseen="nobody has a weight in the logs that it attacks",
+        unseen="whoever does not know the fit's key sees the same law: that few are exchanged holds given the key",
     ),
     Mutant(
         "those who judge are counted too",

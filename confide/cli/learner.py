@@ -126,6 +126,7 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
     """
     from ..analysis.reporting.numbers import each, plural
     from ..analysis.reporting.offline_report import noun
+    from ..analysis.reporting.stated import by_table_alone
 
     gain, practice = findings.get("gain"), findings.get("practice")
     unit = "person" if promise is None else noun(promise)
@@ -133,7 +134,14 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
         better = findings.get("recommended", gain["sure"])
         doubt = "not surely better" if not gain["sure"] else "a check below does not support it"
-        verdict = "better than current practice" if better else f"no change recommended: {doubt}"
+        by_table = " by the table alone" if by_table_alone(findings) else ""
+        verdict = f"better than current practice{by_table}" if better else f"no change recommended: {doubt}"
+        judged = findings.get("judged")
+        if not better and judged is not None and judged["sure"]:
+            part, least, most = (plain_number(judged[key], sign=True) for key in ("gain", "low", "high"))
+            often = f"better in part, if followed in {10 * judged['alpha']:g} of 10 decisions"
+            click.echo(f"{often}: {part} {each(unit)}, from {least} to {most} ({findings['confidence']:.0%} interval)")
+            verdict = "the whole policy is not recommended"
         click.echo(f"{verdict}: {more} {each(unit)}, from {low} to {high} ({findings['confidence']:.0%} interval)")
         click.echo(
             f"value {plain_number(findings['value'])} {each(unit)}; current practice {plain_number(practice['value'])}"

@@ -9,10 +9,12 @@
    one with `disagreement`, where a cause is named only as far as it is known: states leave something out, of what follows or of
    what practice saw, and without logged chances the data cannot tell which. (That `disagreement` counts here was found necessary:
    under confounding it may be the only alarm beside `residual`; in worlds in which histories matter it is raised as well.)
-2. The adoption is not above zero for sure: not better, whatever the table says.
-3. It is, without any alarm: the adoption is better whatever states leave out; the whole policy is recommended if the table is sure.
-   Without it the same holds after `residual` if what practice did is suspect, short of an alarm: under confounding that is the last
-   sign of it.
+2. The adoption is not above zero by the estimate of those who judge: not better, whatever the table says.
+3. Without any alarm: where it is above zero for sure the adoption is better whatever states leave out; the whole policy is
+   recommended if the table is sure and the estimate is above zero. If that is not sure, it is recommended by the table alone, which
+   is said beside it: as where no user judges, except that users were asked and did not speak against it (`judged.sure` is false).
+   No gain is stated after `residual` if what practice did is suspect, short of an alarm: under confounding that is the last sign
+   of it.
 4. It is, with `residual`, or with logged chances and `disagreement`: the adoption only. Follow it, log that, and fit again.
 
 With a single step nothing comes before a decision, so that no test can see what else decided about it: unless chances are logged,
@@ -47,6 +49,9 @@ MEANING = {
 }
 """What each alarm says, in words."""
 
+UNTOLD = "they cannot tell whether it is above zero, and no check speaks against the table, which alone recommends the policy"
+"""Of a policy that the table is sure of, and those who judge are not."""
+
 ANOTHER = (
     "the judging users scored another policy, or none, so they call nothing better; fit again to have this one judged"
 )
@@ -74,11 +79,13 @@ def ruling(
         return {"judged": None, "alarms": raised, "recommended": False, "judged_said": said}
     blind = blind_to(raised, logged) or doubtful
     sure = bool(judged["sure"]) and not blind
+    recommended = table_sure and judged["gain"] > 0 and not raised
+    alone = recommended and not sure
     return {
         "judged": {**judged, "sure": sure, "undone_by": judged.get("undone_by") if sure else None},
         "alarms": raised,
-        "recommended": sure and not raised and table_sure,
-        "judged_said": _said(judged, raised, logged, blind),
+        "recommended": recommended,
+        "judged_said": _said(judged, raised, logged, blind) + (f": {UNTOLD}" if alone else ""),
     }
 
 

@@ -21,7 +21,7 @@ from . import drawing
 from .group_gains import groups_section, sentences_of
 from .numbers import each, plural, share, written
 from .pages import NOTEBOOK, glossary, page, pairs, section, table, word
-from .stated import Findings, Power, StatedAlone, StatedDifference, with_labels
+from .stated import Findings, Power, StatedAlone, StatedDifference, by_table_alone, with_labels
 
 LARGEST_PICTURE = 900
 """Cells, steps times states, up to which a policy is drawn."""
@@ -177,9 +177,20 @@ def _verdict(findings: Findings, promise: Guarantee) -> str:
     sure = 100 * (findings["confidence"] or 0.0)
     span = f"between {_number(gain['low'])} and {_number(gain['high'])}"
     better = findings.get("recommended", gain["sure"])
+    judged, people_said = findings.get("judged"), ""
     if better:
-        headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}."
+        by_table = ", as far as the recorded state holds all that matters" if by_table_alone(findings) else ""
+        headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}{by_table}."
         sentence = f"With {sure:g}&nbsp;% confidence the gain is {span}."
+    elif judged is not None and judged["sure"]:
+        headline = (
+            f"Followed in {10 * judged['alpha']:g} of 10 decisions this policy is better than current practice, by "
+            f"{_number(judged['gain'])} {each(unit)}. The whole of it is not recommended."
+        )
+        part = f"{_number(judged['low'])} and {_number(judged['high'])}"
+        sentence = (
+            f"With {sure:g}&nbsp;% confidence that gain is between {part}; of the whole policy the table says {span}."
+        )
     elif gain["high"] < 0:
         headline = "No change recommended: this policy is worse than current practice. Do not use it."
         sentence = f"With {sure:g}&nbsp;% confidence the difference is {span}."
@@ -187,21 +198,28 @@ def _verdict(findings: Findings, promise: Guarantee) -> str:
         headline = "No change recommended: it cannot be said that this policy is better than current practice."
         guess = written(gain["value"], sign=True)
         sentence = f"The best guess is {guess} {each(unit)}; with {sure:g}&nbsp;% confidence the difference is {span}."
-        sentence += _people(findings, units) + _power(findings, unit)
+        people_said = _people(findings, units) + _power(findings, unit)
     colour = "yes" if better else "no"
+    told = {
+        "By how much, how surely?": sentence + people_said,
+        "Resting on what?": _sentences(
+            [*(findings.get("assumes") or []), *(check["said"] for check in findings.get("checks") or [])]
+        ),
+        "Who checked it?": _sentences([findings["judged_said"]] if findings.get("judged_said") else []),
+        "For whom, for whom not?": _sentences(sentences_of(findings.get("groups") or [])),
+        "Where not?": _carried(findings, units),
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{said.strip()}</dd>" for name, said in told.items() if said)
     return (
-        f'<header class="{colour}"><h1>{headline}</h1><p>{sentence}{_resting(findings)}{_carried(findings, units)}</p>'
+        f'<header class="{colour}"><h1>{headline}</h1><dl class="verdict">{rows}</dl>'
         f'<p class="soft">Learned from {people:,} {units}, under the {word("promise", "guarantee")} {escape(str(promise))}.</p>'
         "</header>"
     )
 
 
-def _resting(findings: Findings) -> str:
-    """What the verdict rests on, and the checks that were made, in sentences."""
-    lines = [*(findings.get("assumes") or []), *(check["said"] for check in findings.get("checks") or [])]
-    lines += [findings["judged_said"]] if findings.get("judged_said") else []
-    lines += sentences_of(findings.get("groups") or [])
-    return "".join(f" {escape(line[0].upper() + line[1:])}." for line in lines)
+def _sentences(lines: Sequence[str]) -> str:
+    """Lines as sentences."""
+    return " ".join(f"{escape(line[0].upper() + line[1:])}." for line in lines)
 
 
 def _power(findings: Findings, unit: str) -> str:

@@ -107,6 +107,7 @@ body{font:17px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif;color:var(--in
 margin:2.5rem auto;padding:0 1.2rem;overflow-wrap:break-word}
 header{border-left:6px solid var(--no);padding:.2rem 0 .2rem 1.1rem;margin-bottom:2rem}
 header.yes{border-color:var(--yes)}
+.verdict{margin:.6rem 0}.verdict dt{font-weight:600;margin-top:.5rem}.verdict dd{margin:0}
 h1{font-size:1.55rem;line-height:1.25;margin:0 0 .4rem}
 h2{font-size:1.12rem;margin:2.4rem 0 .5rem}
 p{margin:.45rem 0}

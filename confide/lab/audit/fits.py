@@ -44,6 +44,8 @@ STATES = ACTIONS = 2
 LINEAR_SHARE, HALVES_SHARE = 0.02, 0.005
 # Among this many people the worst pair is searched for.
 MOST_COUNTED = 48
+# How many others there are where people have sampling weights, and what they weigh: whose turn it is depends on the last alone.
+LIGHT_PEOPLE, LIGHT = 5, 1e-9
 # One processor: two people are counted in no time.
 ALONE = Engine(workers=1)
 # Feature vectors at several angles, of length at most 1; some combination of them is one.
@@ -72,7 +74,8 @@ def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[str | float]]
 
 def log_of(spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", **declared: Declared) -> Dataset:
     """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step. A logged
-    propensity is the least that may be: no user weighs more.
+    propensity is the least that may be: no user weighs more. Where users may be lost, those are whose episode is short. Where they
+    have sampling weights the last has the largest if they are paid at all, and else none; the others next to none.
     """
     import pyarrow as pa
 
@@ -81,6 +84,13 @@ def log_of(spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one
     if declared.get("propensity") is not None:
         floor = validation.number("propensity_floor", declared["propensity_floor"])
         columns[str(declared["propensity"])] = [floor] * len(columns["user"])
+    episodes = [episode for person in people for episode in person]
+    if declared.get("lost") is not None:
+        ends = [(*([0] * (one.steps - 1)), int(one.steps < spec.horizon)) for one in episodes]
+        columns[str(declared["lost"])] = [cell for rows_of_one in ends for cell in rows_of_one]
+    if declared.get("weight") is not None:
+        bound = validation.number("weight_bound", declared["weight_bound"]) * bool(episodes[-1].rewards.any())
+        columns[str(declared["weight"])] = [bound if user == len(people) - 1 else LIGHT for user in columns["user"]]
     return read(pa.table(columns), users=users, **sizes_of(spec), **declared)
 
 
@@ -90,7 +100,8 @@ def sizes_of(spec: Spec) -> dict[str, Declared]:
 
 
 class FitRuns:
-    """Fits of one plan on data sets of two people: another, and one of two with all the episodes that she may have."""
+    """Fits of one plan on data sets of two people: another, and one of two with all the episodes that she may have. Where people
+    have sampling weights there are several others, of whom half are drawn without her."""
 
     def __init__(self, plan: FitPlan, spec: Spec, **declared: Declared) -> None:
         self.plan, self.spec, self.declared = plan, spec, declared
@@ -105,7 +116,8 @@ class FitRuns:
         key = b"".join(part.tobytes() for part in (person.states, person.actions, person.rewards))
         if self.plan.split or key not in self._counted:  # who is in which half is drawn anew
             most, other = self.plan.data.users.most, pairs(self.spec)[0][0]
-            data = self._log([[other], [person] * most])
+            others = LIGHT_PEOPLE if self.declared.get("weight") is not None else 1
+            data = self._log([*[[other]] * others, [person] * most])
             previous = Judging(0.0, self.plan.counts and PREVIOUS in self.plan.designs)  # type: ignore[union-attr]
             counted = count(data, self.plan.question, ALONE, split=self.plan.split, judging=previous)
             self._counted[key] = counted.checked()
@@ -227,11 +239,18 @@ def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Declared) -> l
     """Targets of all releases of a fit together, on the two people who are furthest apart for its noise, and on those of
     `pairs`."""
     runs = FitRuns(plan, spec, **declared)
-    worst = worst_pair(WholeRun(runs.play, runs.exact), all_episodes(spec)[:MOST_COUNTED])
+    people = all_episodes(spec)[:MOST_COUNTED]
+    people += [shortened(person, 1) for person in people] if declared.get("lost") is not None else []
+    worst = worst_pair(WholeRun(runs.play, runs.exact), people)
     if not plan.counts:
         return [_linear_target(name, runs, worst)]
     quick = [_target(name, runs, pair, 1.0) for pair in (worst, *pairs(spec)[:2])]
     return [*quick, _target(name, runs, worst, SHARE)]
+
+
+def shortened(person: Trajectory, steps: int) -> Trajectory:
+    """An episode that ends earlier."""
+    return Trajectory(person.states[: steps + 1], person.actions[:steps], person.rewards[:steps])
 
 
 def _target(name: str, runs: FitRuns, people: tuple[Trajectory, Trajectory], share: float) -> Target:

@@ -220,6 +220,8 @@ for _mechanism in ("gaussian", "laplace"):
     _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)
     _counted("return-range", LONGER, _mechanism, return_range=(0.0, 0.25))
     _judged(_mechanism)
+_counted("lost", LONGER, "gaussian", lost="left")
+_counted("weight", LONGER, "gaussian", weight="w", weight_bound=6.0, weight_mean=3.0)
 _linear("", Spec(2, 2, 2, PER_STEP))
 _linear("h3", Spec(2, 2, 3, PER_STEP))
 _linear("split", Spec(2, 2, 2, PER_STEP), split=True)

@@ -19,14 +19,17 @@ from confide.analysis.fitting.alarms import (
     PROPENSITY,
     RESIDUAL,
     SEEN_MORE,
+    UNTOLD,
     one_step,
     ruling,
 )
 from confide.analysis.fitting.refit import refit
 from confide.analysis.reporting.offline_report import _table_tells
+from confide.analysis.reporting.stated import by_table_alone
 from confide.data.trajectories import read
 
 GOOD = {"alpha": 0.7, "gain": 0.39, "low": 0.34, "high": 0.44, "sure": True, "people": 1500}
+UNSURE = {**GOOD, "gain": 0.1, "low": -0.1, "high": 0.3, "sure": False}
 BAD = {**GOOD, "gain": -0.1, "low": -0.2, "high": 0.01, "sure": False}
 
 
@@ -72,7 +75,18 @@ def test_whatever_the_table_says_an_adoption_that_is_not_better_is_not() -> None
     assert not ruling(BAD, [], logged=True, table_sure=True)["recommended"]
 
 
-def test_without_alarms_both_must_be_sure() -> None:
+def test_where_those_who_judge_cannot_tell_the_table_alone_recommends_and_that_is_said() -> None:
+    """But not against their estimate, nor after any alarm, nor where it is not sure itself."""
+    said = ruling(UNSURE, [], logged=False, table_sure=True)
+    assert said["recommended"] and not said["judged"]["sure"] and UNTOLD in said["judged_said"]
+    assert by_table_alone(said) and not by_table_alone(ruling(GOOD, [], logged=False, table_sure=True))
+    for alarm in ALARMS:
+        for logged in (False, True):
+            assert not ruling(UNSURE, [alarm], logged=logged, table_sure=True)["recommended"]
+    assert not ruling(UNSURE, [], logged=False, table_sure=False)["recommended"]
+
+
+def test_the_table_must_be_sure() -> None:
     assert ruling(GOOD, [], logged=False, table_sure=True)["recommended"]
     unsure = ruling(GOOD, [], logged=False, table_sure=False)
     assert not unsure["recommended"] and unsure["judged"]["sure"] and "7 of 10 decisions" in unsure["judged_said"]

@@ -94,3 +94,14 @@ def test_weights_are_within_what_is_declared() -> None:
     with refused("weight-not-here"):
         step = {**log(10, 1.5), "step": np.zeros(10, dtype=int)}
         read(pa.table(step), **SIZES, users="group:2", weight="w", weight_bound=2.0)
+
+
+@pytest.mark.parametrize("mean", [0.5, 1.0, 1.3])
+def test_a_mean_that_is_off_biases_nothing(mean: float) -> None:
+    """It says how many are drawn. True is 1; of 1.3 the heaviest are drawn with probability 0.975, which is still below one."""
+    people = 4000
+    data = read(pa.table(log(people, 1.5)), **SIZES, fixed_length=True, weight="w", weight_bound=2.0, weight_mean=mean)
+    plan = CountPlan.of(data, cf.Central(rho=1.0))
+    found = count(data, plan.question, Engine(workers=1)).checked()
+    assert found.users == int(people * mean / 2.0)
+    assert abs(found.starts[1] / found.users - 0.75) < 5 * np.sqrt(0.75 * 0.25 / found.users)
