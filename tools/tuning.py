@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from confide.lab.experiments import ldp_obi, offline, vtr
+from confide.lab.experiments import ldp_obi, offline, private_ucb_printed, vtr
 from confide.lab.experiments.sides import Tuned, read_tuning
 
 TABLE = Path(__file__).parent.parent / "docs" / "reproductions" / "tuning.json"
@@ -25,13 +25,14 @@ def grids() -> dict[str, tuple[Mapping[str, tuple[float, ...]], int]]:
     counts = {label: ({"bonus scale": offline.APVI_SCALES}, offline.TUNING_ROOT) for label in offline.APVI_TUNED}
     random = {label: ({"bonus scale": ldp_obi.SCALES}, 0) for label in ldp_obi.TUNED}
     mixtures = {side: ({"c": vtr.grid_of(side)}, vtr.TUNING_ROOT) for side in vtr.tuned_sides()}
-    return {**linear, **counts, **random, **mixtures}
+    ucb = {label: ({"bonus scale": private_ucb_printed.SCALES}, 0) for label in private_ucb_printed.TUNED}
+    return {**linear, **counts, **random, **mixtures, **ucb}
 
 
 def chosen() -> dict[str, tuple[float, ...]]:
     """The constants that the experiments use, by the name of the side."""
     linear = {offline.side_name(*side): constants for side, constants in offline.TUNED.items()}
-    scales = {**ldp_obi.TUNED, **offline.APVI_TUNED, **vtr.tuned_sides()}
+    scales = {**ldp_obi.TUNED, **offline.APVI_TUNED, **vtr.tuned_sides(), **private_ucb_printed.TUNED}
     return {**linear, **{label: (scale,) for label, scale in scales.items()}}
 
 
@@ -41,10 +42,13 @@ def loss(label: str, point: tuple[float, ...]) -> float:
         return float(ldp_obi.tuning_side(label, *point).compute("paper", WORLDS).final.mean())
     if label in offline.APVI_TUNED:
         return float(offline.apvi_side(label, *point).compute("paper", offline.TUNING_SEEDS).mean.mean())
+    if label in private_ucb_printed.TUNED:
+        side = private_ucb_printed.tuning_side(label, *point)
+        return float(side.compute("paper", private_ucb_printed.TUNING_WORLDS).final.mean())
     if label in vtr.tuned_sides():
         return float(vtr.tuning_side(label, *point).compute("paper", vtr.TUNING_SEEDS).final.mean())
-    side: Any = next(side for side in offline.TUNED if offline.side_name(*side) == label)
-    (name, rho), (ridge, factor) = side, point
+    asked: Any = next(side for side in offline.TUNED if offline.side_name(*side) == label)
+    (name, rho), (ridge, factor) = asked, point
     curve = offline.linear_side(name, rho, ridge, factor, people=offline.TUNING_PEOPLE, seed=offline.TUNING_ROOT)
     return float(curve.compute("paper", offline.TUNING_SEEDS).mean.mean())
 

@@ -152,6 +152,7 @@ HOMES = {
     "verdict": ("ours/claimed-and-true",),
     "online": ("ours/joint-riverswim", "ours/local-riverswim", *(f"ours/local-random-{e}" for e in ("0.2", "2", "20"))),
     "private_ucb": ("private-ucb/table-1-joint", "private-ucb/table-1-local"),
+    "private_ucb_printed": ("private-ucb/as-printed",),
     "ldp_obi": (
         *(f"ldp-obi/figure-{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9)),
         *("ldp-obi/table-1", "ldp-obi/lower-bound", "ldp-obi/theorem-5", "ldp-obi/proposition-4"),

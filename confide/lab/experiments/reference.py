@@ -51,26 +51,53 @@ def _unhidden(curve: Curve, learner: str) -> Curve:
 
 
 @singledispatch
-def _without_privacy(part: ExperimentPart, learner: str) -> ExperimentPart:
+def _without_privacy(part: ExperimentPart, learner: str) -> Curve | Instances:
     """The part without privacy, by a learner: the same worlds and people."""
-    raise TypeError(f"{type(part).__name__} is no curve, instances or a sweep of these")
+    raise TypeError(f"{type(part).__name__} is no curve, and no instances of one")
 
 
 @_without_privacy.register
-def _(part: Curve, learner: str) -> ExperimentPart:
+def _(part: Curve, learner: str) -> Curve | Instances:
     return _unhidden(part, learner)
 
 
 @_without_privacy.register
-def _(part: Instances, learner: str) -> ExperimentPart:
+def _(part: Instances, learner: str) -> Curve | Instances:
     return replace(part, label="", curve=_unhidden(part.curve, learner))
 
 
-@_without_privacy.register
-def _(part: Sweep, learner: str) -> ExperimentPart:
-    return replace(part, label="", curves=tuple(_without_privacy(curve, learner) for curve in part.curves))
+def reference_of(
+    part: ExperimentPart,
+    learners: tuple[str, ...] = LEARNERS[:2],
+    label: str = REFERENCE,
+    calm: tuple[str, ...] = (),
+) -> ExperimentPart:
+    """The reference for a part of a page: the same worlds and people, by our best learner without privacy; for a sweep, at each
+    place.
+
+    calm: schedules that each learner is tried with too, where early plans mislead it.
+    """
+    if isinstance(part, Sweep):
+        return replace(
+            part, label=label, curves=tuple(reference_of(curve, learners, label, calm) for curve in part.curves)
+        )
+    return best_of(part, learners, label, calm)
 
 
-def reference_of(part: ExperimentPart, learners: tuple[str, ...] = LEARNERS[:2], label: str = REFERENCE) -> Best:
-    """The reference for a part of a page: the same worlds and people, by our best learner without privacy."""
-    return Best(label, tuple(_without_privacy(part, learner) for learner in learners))
+def best_of(
+    part: ExperimentPart, learners: tuple[str, ...], label: str = REFERENCE, calm: tuple[str, ...] = ()
+) -> Best:
+    """The best of our learners without privacy in the worlds of a curve."""
+    tried = [_without_privacy(part, learner) for learner in learners]
+    return Best(label, (*tried, *(_scheduled(one, schedule) for one in tried for schedule in calm)))
+
+
+def _scheduled(part: Curve | Instances, schedule: str) -> Curve | Instances:
+    """A curve, or instances of one, with a schedule."""
+    if isinstance(part, Instances):
+        return replace(part, curve=_later(part.curve, schedule))
+    return _later(part, schedule)
+
+
+def _later(curve: Curve, schedule: str) -> Curve:
+    return replace(curve, choices={**curve.choices, "schedule": schedule})

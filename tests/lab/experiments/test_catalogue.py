@@ -21,6 +21,7 @@ from confide.lab.simulation import prepare
 EXPECTED = {
     "private-ucb/table-1-joint",
     "private-ucb/table-1-local",
+    "private-ucb/as-printed",
     *(f"ldp-obi/figure-{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9)),
     "ldp-obi/table-1",
     "ldp-obi/lower-bound",
