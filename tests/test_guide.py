@@ -58,3 +58,9 @@ def test_the_research_log_is_dated() -> None:
         r"(?:January|February|March|April|May|June|July|August|September|October|November|December) 20\d\d|0\.2\.0"
     )
     assert len(pages) > 10 and {name for name, text in pages.items() if not dated.search(text)} == {"README.md"}
+
+
+def test_every_stumble_names_the_commit_that_mended_it() -> None:
+    text = (DOCS / "research" / "first-use.md").read_text(encoding="utf-8")
+    rows = [row for row in re.findall(r"^\| (.*) \|$", text, flags=re.MULTILINE) if not row.startswith("stumble")]
+    assert len(rows) > 60 and [row for row in rows if not re.search(r" \| [0-9a-f]{8}$", row)] == []
