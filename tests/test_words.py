@@ -232,6 +232,19 @@ def test_comments_and_docstrings_have_the_words_of_the_field() -> None:
     assert len(paths) > 700 and len(scripts) > 30 and found == []
 
 
+def test_explanations_outside_of_the_protocol_speak_of_statistics() -> None:
+    """How often they still say question, asked or answer, where code has these names; it only falls."""
+    paths = [path for path in sorted((ROOT / "confide").rglob("*.py")) if path.relative_to(ROOT).parts[1] != "protocol"]
+    words = [
+        word
+        for path in paths
+        for _, text in explained(path.read_text(encoding="utf-8"))
+        for word in dialect(text)
+        if STATISTICS.match(word)
+    ]
+    assert len(words) <= 440
+
+
 def test_what_is_explained_is_seen() -> None:
     source = '"""Nobody."""\nx = 1  # whoever asks\nWORTH = "nobody"\n"""`told` so many."""\n'
     script = 'let a = "http://nobody"; // told\n/** {promise}\n * `parcel` */\n'

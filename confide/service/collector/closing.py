@@ -47,7 +47,7 @@ class LearnerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, *message: Plain) -> list[bytes]:
-        """Send one message to the process and return its answer."""
+        """Send one message to the process and return its response."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         try:

@@ -22,7 +22,7 @@ from .store import CollectorStore, Group
 
 TIMEOUT = 10.0
 SILENCE = 5.0
-"""Seconds without an answer after which it counts as gone."""
+"""Seconds without a response after which it counts as gone."""
 MOVES = 3
 """How often a process that is queried may name another that has the lease."""
 MOST_BYTES = 1 << 28
@@ -211,7 +211,7 @@ class IntermediaryClient:
         return signed
 
     def _ask(self, path: str, body: bytes | None = None) -> bytes | None:
-        """The body of an answer; None if there is nothing under the address yet."""
+        """The body of a response; None if there is nothing under the address yet."""
         request = urllib.request.Request(self.url + path, body, {"Content-Type": "application/json"} if body else {})
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:

@@ -1,6 +1,6 @@
-"""What a service answers to a submission, and which answers a device believes.
+"""What a service responds to a submission, and which responses a device believes.
 
-Proxies, portals and other services answer too, with any status. A device has one report: it drops it only for an answer that this
+Proxies, portals and other services answer too, with any status. A device has one report: it drops it only for a response that this
 service wrote, which says what became of the report (`outcome`), or why it never can be counted (a problem of ours that is final
 and names the contract).
 """
@@ -25,7 +25,7 @@ COUNTED, REFUSED, UNKNOWN = "counted", "refused", "unknown"
 
 
 def document_of(body: bytes) -> dict[str, Json]:
-    """The JSON object of an answer; empty if it is none."""
+    """The JSON object of a response; empty if it is none."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -34,7 +34,7 @@ def document_of(body: bytes) -> dict[str, Json]:
 
 
 def verdict(status: int, media_type: str, body: bytes, contract: str) -> str:
-    """What an answer says of a report: it was counted, never will be, or nothing that can be believed. contract: its SHA-256."""
+    """What a response says of a report: it was counted, never will be, or nothing that can be believed. contract: its SHA-256."""
     document = document_of(body)
     if status in (200, 201):
         return COUNTED if document.get("outcome") in OUTCOMES else UNKNOWN

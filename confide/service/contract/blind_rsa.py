@@ -131,7 +131,7 @@ class PublicKey:
         return Blinded(blinded.to_bytes(self.size), factor)
 
     def finalize(self, message: bytes, answer: bytes, factor: int) -> bytes:
-        """The signature of a message, from the signer's answer to what was blinded by this factor; a wrong answer is refused."""
+        """The signature of a message, from the signer's response to what was blinded by this factor; a wrong one is refused."""
         if len(answer) != self.size:
             raise FormatError("issuer-response-form", "The issuer's response is no signature.")
         signature = int.from_bytes(answer) * pow(factor, -1, self.modulus) % self.modulus
@@ -182,7 +182,7 @@ class PrivateKey:
         return cls(key)
 
     def sign(self, blinded: bytes) -> bytes:
-        """The answer to a blinded message: z^d mod n, computed modulo p and q and checked, since a fault would give them away.
+        """The response to a blinded message: z^d mod n, computed modulo p and q and checked, since a fault would give them away.
 
         The base is multiplied by a random s^e first and the result divided by s, so that how long it takes says nothing of d.
         """

@@ -118,7 +118,7 @@ def no_token() -> FormatError:
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """A token that was asked for and is not there yet: all that makes the same bytes again, so that a lost answer costs nothing.
+    """A token that was asked for and is not there yet: all that makes the same bytes again, so that a lost response costs nothing.
 
     It says which token came of it: it is kept on the device until then, and nowhere else.
     """
@@ -138,7 +138,7 @@ class TokenRequest:
         return checker.key.blind(checker.signed(self.nonce), self.salt, self.factor).data
 
     def token(self, checker: TokenChecker, answer: bytes) -> bytes:
-        """The token, from the issuer's answer; a wrong one is refused."""
+        """The token, from the issuer's response; a wrong one is refused."""
         return self.nonce + checker.key.finalize(checker.signed(self.nonce), answer, self.factor)
 
     def to_text(self) -> str:

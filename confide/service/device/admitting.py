@@ -57,7 +57,7 @@ def _slot(device: Device, batch: int) -> int:
 def admitted(device: Device, credential: Credential | None, address: str | None, slot: int = 0) -> str | None:
     """This person's token, in base64: the one that is kept, or that the issuer gives; None if there is none to have.
 
-    What asks for it is kept first, so that after a lost answer the same bytes are sent again. slot: which is asked for, where a
+    What asks for it is kept first, so that after a lost response the same bytes are sent again. slot: which is asked for, where a
     person may take part several times; a token of another, which was not used, is dropped.
     """
     contract = device.contract

@@ -484,7 +484,7 @@ class Device:
         return done or epoch is not None
 
     def _post(self, waiting: WaitingReport) -> tuple[HttpAnswer, int | None]:
-        """Send a message to the collector or the intermediary; returns the answer, and the epoch of a batch that stays open."""
+        """Send a message to the collector or the intermediary; returns the response, and the epoch of a batch that stays open."""
         body = from_base64(waiting["body"])
         if "batch" in waiting:
             return self.between().send(body)

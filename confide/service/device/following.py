@@ -2,7 +2,7 @@
 
 Where a witness is configured, a round is followed if the witness knows the same head of it. A witness that answers that it does
 not know a round has not consented: the device follows the latest round that the witness knows, and takes no ticket for a later
-one. A witness that cannot be reached (no answer in time, or a server error) neither consents nor refuses: the device follows the
+one. A witness that cannot be reached (no response in time, or a server error) neither consents nor refuses: the device follows the
 service, as the witness would otherwise decide when a service runs, and compares the round again at the next refresh; a head that
 the witness then knows otherwise, or not at all, is followed no more, and two heads of one round are kept as a proof.
 """

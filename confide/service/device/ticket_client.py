@@ -82,7 +82,7 @@ class TicketClient:
         return ticket
 
     def send(self, parcel: bytes) -> tuple[HttpAnswer, int | None]:
-        """Hand over an upload; returns the answer, and the epoch for which it was taken."""
+        """Hand over an upload; returns the response, and the epoch for which it was taken."""
         answer = self._request("POST", ENDPOINTS.get(self._intermediary.role, "/v1/reports"), parcel)
         epoch = document_of(answer.body).get("epoch") if answer.status == 202 else None
         return answer, epoch if type(epoch) is int else None
@@ -119,7 +119,7 @@ class TicketClient:
 
 
 def _document(body: bytes, *names: str) -> dict[str, Json]:
-    """The JSON object of an answer that has these names."""
+    """The JSON object of a response that has these names."""
     document = document_of(body)
     if not set(names) <= set(document):
         raise _strange()

@@ -1,6 +1,6 @@
 """How a device reaches a service: plain requests by the standard library, bounded in time and size, and no redirects.
 
-A request ends in time as a whole, whatever it waits for: a name, a connection, or an answer that comes one byte at a time. It
+A request ends in time as a whole, whatever it waits for: a name, a connection, or a response that comes one byte at a time. It
 runs in a thread of its own, whose socket is shut when its time is over; a timeout of the socket would begin anew with every byte.
 """
 
@@ -180,7 +180,7 @@ class _Message(NamedTuple):
 
 
 class _Exchange(threading.Thread):
-    """One request and its answer, in a thread that is left behind when the time is over."""
+    """One request and its response, in a thread that is left behind when the time is over."""
 
     def __init__(self, connection: HTTPConnection, request: _Message) -> None:
         super().__init__(name="confide-request", daemon=True)
@@ -190,7 +190,7 @@ class _Exchange(threading.Thread):
         self._late = False
 
     def answer(self, until: float) -> HttpAnswer:
-        """The answer, or why there is none, no later than `until`."""
+        """The response, or why there is none, no later than `until`."""
         left = until - time.monotonic()
         if left <= 0:
             self._connection.close()

@@ -1,4 +1,4 @@
-"""Connections as the web server reads them: how many a client may have, and how long a request or an answer may take on its way.
+"""Connections as the web server reads them: how many a client may have, and how long a request or a response may take on its way.
 
 A client is an address, or an IPv6 network of 2^64. One that has too many connections is refused, and no other client is. When all
 places are taken a new connection takes that of the idle one that has waited longest, of the client that has most. What cannot be
@@ -31,7 +31,7 @@ RECEIPT = 20.0
 HASTE = 2.0
 """The same for a connection that is refused whatever it asks."""
 STALL = 20.0
-"""Seconds for which a client may read nothing of an answer."""
+"""Seconds for which a client may read nothing of a response."""
 
 Answering = Callable[[Refused], Response]
 
@@ -40,7 +40,7 @@ Answering = Callable[[Refused], Response]
 class ConnectionRules:
     """The limits of one server, and the connections that are open, by client, those first that were answered first.
 
-    refused: turns a refusal into an answer, and counts it. exempt: whether an address is a proxy's, who brings many clients.
+    refused: turns a refusal into a response, and counts it. exempt: whether an address is a proxy's, who brings many clients.
     """
 
     refused: Answering
@@ -132,7 +132,7 @@ class LimitedConnection(H11Protocol):
             self._received()
 
     def _answer(self, answer: tuple[bytes, bytes]) -> None:
-        """Write an answer from memory: its first line, and the rest."""
+        """Write a response from memory: its first line, and the rest."""
         self._received()
         line, rest = answer
         default = b"".join(b"%b: %b\r\n" % pair for pair in self.server_state.default_headers)
@@ -209,7 +209,7 @@ def protocol(
     receipt: float = RECEIPT,
     documents: DocumentCache | None = None,
 ) -> type[asyncio.Protocol]:
-    """A protocol for the web server. refused: turns a refusal into an answer, and counts it. proxy: the addresses of proxies, who
+    """A protocol for the web server. refused: turns a refusal into a response, and counts it. proxy: the addresses of proxies, who
     bring many clients each and limit them on their own. documents: those that are answered from memory."""
     rules = ConnectionRules(refused, most, most_of_one, _proxies(proxy), receipt, documents)
     return type("ServedConnection", (LimitedConnection,), {"rules": rules})

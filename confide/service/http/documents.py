@@ -33,7 +33,7 @@ _OTHERS = (
 
 
 class CachedDocument(NamedTuple):
-    """A document: its tag, and what follows the first line of an answer that has it, or says that it is unchanged."""
+    """A document: its tag, and what follows the first line of a response that has it, or says that it is unchanged."""
 
     tag: bytes
     whole: bytes
@@ -49,7 +49,7 @@ class DocumentCache:
         self._lock = threading.Lock()
 
     def response(self, request: Request, body: bytes, media_type: str) -> Response:
-        """The answer with a document whose address ends with its hash; from now on it is in memory."""
+        """The response with a document whose address ends with its hash; from now on it is in memory."""
         path = request.url.path
         tag = path.rsplit("/", 1)[1]
         self.keep(path, body, media_type, tag)
@@ -77,7 +77,7 @@ class DocumentCache:
                 self._size -= len(oldest.whole)
 
     def answer(self, request: bytes) -> tuple[bytes, bytes] | None:
-        """The first line and the rest of the answer to a request, or None: then it must be read as any other."""
+        """The first line and the rest of the response to a request, or None: then it must be read as any other."""
         end = request.find(b" HTTP/1.1\r\n", 4, 200)
         if end < 0 or not request.startswith(b"GET "):
             return None

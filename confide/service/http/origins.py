@@ -3,8 +3,8 @@ page.
 
 That gives such a page nothing that a script outside a browser would not have. What may be read is the same for all and
 meant for all; a submission counts by its content, not by its sender. There are no cookies and no credentials here, and since
-the answer is `*` and never allows them, a browser sends none along. What an operator's token opens is not in the list: a page of
-another origin can neither send that token (no header but the content type is allowed) nor read the answer.
+the response is `*` and never allows them, a browser sends none along. What an operator's token opens is not in the list: a page of
+another origin can neither send that token (no header but the content type is allowed) nor read the response.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PREFLIGHT = [
 
 
 def answer_headers(path: str) -> list[tuple[bytes, bytes]]:
-    """The headers that say of the answer to a GET that any page may read it; none if not."""
+    """The headers that say of the response to a GET that any page may read it; none if not."""
     return _ANSWER if path.startswith(OPEN) else []
 
 
@@ -51,7 +51,7 @@ class AnyOrigin:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a browser that asks first, and mark every other answer."""
+        """Answer a browser that asks first, and mark every other response."""
         if scope["type"] != "http" or not scope["path"].startswith(OPEN):
             await self._app(scope, receive, send)
             return

@@ -182,7 +182,7 @@ def _allow_files() -> None:
 
 
 def _listener(bind: str, port: int) -> socket.socket:
-    # By name TCP, or asyncio would not see that it is, and answers would wait for acknowledgements.
+    # By name TCP, or asyncio would not see that it is, and responses would wait for acknowledgements.
     listener = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -171,7 +171,7 @@ class BatchManager:
         """Compare memories with the collector: what it has stored of ours must be here, or we were restored and must end; what it
         shows must not be behind what is stored of it, or nothing is confirmed.
 
-        The answer has the newest head that is stored, which proves to a collector that is behind that it is.
+        The response has the newest head that is stored, which proves to a collector that is behind that it is.
         """
         with self._exchanging:
             if not self.holds:
