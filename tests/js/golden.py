@@ -93,7 +93,7 @@ RETURNING = [
     (Spec(9, 2, 4), Local(epsilon=1.0), "asked-subset", 7),
     (Spec(2, 2, 3, "per-step"), Local(epsilon=1.3), "asked-k-ary", 2),
 ]
-"""Designs by which one in so many reports a return."""
+"""Designs by which one in this many reports a return."""
 
 
 def designs() -> Iterator[Design]:

@@ -1,4 +1,4 @@
-"""Asked pairs and returns: what is told, that it is exactly epsilon for all episodes and laws, and what a bit says of returns."""
+"""Asked pairs and returns: what is reported, that it is exactly epsilon for all episodes and laws, and what a bit says of returns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def design_of(spec: Spec, epsilon: float, encoding: str = KARY, one_in: int = 4,
 
 
 def laws(question: AskedReturnQuestion) -> list[np.ndarray]:
-    """As the contract has it; everybody reports a return; and nearly everybody is asked about one pair."""
+    """As the contract has it; every user reports a return; and nearly every user is asked about one pair."""
     size = question.rows
     return [question.law, np.eye(size, dtype=np.int64)[size - 1], np.array([1 << 52, *[1] * (size - 1)])]
 
@@ -118,7 +118,7 @@ def test_no_message_tells_two_people_apart_by_more_than_epsilon(spec: Spec, last
 
 
 def paid_in(steps: int) -> list[tuple[float, ...]]:
-    """What so many steps can pay: nothing, all, and halves in between."""
+    """What this many steps can pay: nothing, all, and halves in between."""
     return [(0.0,) * steps, (1.0,) * steps, (0.5,) * steps, (1.0, *(0.5,) * (steps - 1))]
 
 
@@ -216,7 +216,7 @@ def test_grouped_reports_of_subsets_name_as_many_categories_as_honest_ones() -> 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_devices_flip_bits_as_often_as_is_stated(encoding: str) -> None:
     """4,000 reports drawn as devices draw them, by secure noise, of each of two returns: shares of ones within 5 deviations, which
-    tell true noise from 2/3 and 3/2 of it where nothing was earned."""
+    tell true noise from 2/3 and 3/2 of it where nothing was paid."""
     epsilon, people = 1.0, 4_000
     design = design_of(Spec(1, 1, 3), epsilon, encoding)
     asked, noise = only_returns(design), SecureNoise()
@@ -310,12 +310,12 @@ def test_honest_sums_are_plausible_and_lies_about_returns_are_not() -> None:
         design = design_of(Spec(3, 2, 4), 1.0, encoding)
         people = np.full(design.question.rows, 300)
         totals = np.zeros((design.question.rows, design.question.width))
-        totals[:-1, -1], totals[-1, 0] = 300, 300  # nobody came anywhere, or was paid
+        totals[:-1, -1], totals[-1, 0] = 300, 300  # no user came anywhere, or was paid
         law = np.asarray(people, dtype=np.float64)
         for _ in range(40):
             (total,) = drawn(design, totals, people, luck)
             assert implausible(design, total, law, FALSE_ALARM) == ""
-        total.cells[-1, :2] = 0, 300  # nobody flips no bit
+        total.cells[-1, :2] = 0, 300  # no user flips no bit
         assert "row 6" in implausible(design, total, law, FALSE_ALARM)
 
 
