@@ -1,4 +1,4 @@
-"""Asked pairs and returns: what is reported, that it is exactly epsilon for all episodes and laws, and what a bit says of returns."""
+"""Asked pairs and returns: what is reported, exactly epsilon for all episodes and laws, and what a bit says of returns."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_honest_sums_are_plausible_and_lies_about_returns_are_not() -> None:
         for _ in range(40):
             (total,) = drawn(design, totals, people, luck)
             assert implausible(design, total, law, FALSE_ALARM) == ""
-        total.cells[-1, :2] = 0, 300  # no user flips no bit
+        total.cells[-1, :2] = 0, 300  # a bit of no user does not flip
         assert "row 6" in implausible(design, total, law, FALSE_ALARM)
 
 
