@@ -13,6 +13,7 @@ export const PIECES = {
   "confide-features.js": ["features"],
   "confide-returns.js": ["returns"],
   "confide-sealed.js": ["sealed"],
+  "confide-returning.js": ["returning"],
 };
 const TEXTS = /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)/; // no pattern in src holds a quotation mark
 const LICENCE = "// confide-device, Apache-2.0; written by build.mjs from src\n";
@@ -34,7 +35,7 @@ export function pieces() {
     if (twice.length) throw new Error(`Two modules of ${piece} declare ${twice.join(", ")}. Rename one of them.`);
     let text = modules.map((one) => one.text).join("");
     const wanted = [...text.matchAll(/^import \{ (.*) \} from "\.\/(\w+)\.js";\n/gm)].filter(([, , from]) => !names.includes(from)).flatMap(([, what]) => what.split(", "));
-    text = text.replace(/^import \{ .*\n/gm, "").replace(/\.\/(tickets|shares|tokens|features|returns|sealed)\.js/g, "./confide-$1.js");
+    text = text.replace(/^import \{ .*\n/gm, "").replace(/\.\/(tickets|shares|tokens|features|returns|sealed|returning)\.js/g, "./confide-$1.js");
     text = text.replace(/([;{,(])\n/g, "$1"); // no statement ends in these, and no text holds a line's end
     text = text.split(TEXTS).map((part, at) => (at % 2 ? part : part.replace(/ ?(=>|[=!]==|&&|\|\||\?\?|[{}?:,]|(?<![=!<>])=(?!=)) ?/g, "$1").replace(/ ([<>]=?|\*\*?|%|>>>?=?|<<=?) /g, "$1").replace(/(?<![+-]) ([+-]) (?![+-])/g, "$1"))).join("");
     found[piece] = LICENCE + (wanted.length ? `import { ${wanted.join(", ")} } from "./confide-device.js";\n` : "") + text;

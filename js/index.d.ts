@@ -4,7 +4,7 @@ export interface DeviceEvent {
    * `counted`: the report was. `taken`: it is in an open batch, and kept until that is closed. `offline`: the service or the storage could not be used; the device goes on, and
    * tries again, and reports nothing as long as a storage cannot be read.
    * `refused`: a contract, a round or a policy was not accepted. `dropped`: the service will never count the report.
-   * `spent`: this person has reported before. `full`: there was no ticket left. `input`: a state or a reward was none.
+   * `spent`: this person has reported before, as often as the contract allows or too short a while ago. `full`: there was no ticket left. `input`: a state or a reward was none.
    */
   type: "counted" | "taken" | "offline" | "refused" | "dropped" | "spent" | "full" | "input";
   message: string;

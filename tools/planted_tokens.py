@@ -7,6 +7,9 @@ from .planted import Mutant
 COLLECTED, TICKETS = "tests/service/collector/test_tokens.py", "tests/service/intermediary/test_ticket_tokens.py"
 ALARMS = "tests/service/collector/test_alarms.py"
 SUMS = "tests/protocol/releases/test_plausibility.py"
+SLOTS, SLOTTED = "tests/service/contract/test_slots.py", "tests/service/intermediary/test_slot_tokens.py"
+PAGE = "tests/js/test_one_report.py::test_a_page_keeps_to_one_report"
+PATTERNS = f"{SLOTS}::test_no_pattern_that_tokens_allow_costs_more_than_the_price[64-2-3-8]"
 WHO = "The noise is as certified: who may take part is not what is drawn."
 
 MUTANTS = (
@@ -53,8 +56,8 @@ MUTANTS = (
     Mutant(
         "a token buys a new place each time it is shown",
         "service/intermediary/store.py",
-        "fresh = [nonce for nonce in nonces if nonce not in given]",
-        "connection.execute(spent.delete().where(spent.c.nonce.in_(nonces)))\n            given, fresh = {}, nonces",
+        "fresh = [nonce for nonce in named if nonce not in given]",
+        "connection.execute(spent.delete().where(spent.c.nonce.in_(named)))\n            given, fresh = {}, list(named)",
         (f"{TICKETS}::test_a_token_has_one_place_whenever_it_is_shown",),
         unseen=WHO,
     ),
@@ -81,5 +84,69 @@ MUTANTS = (
         "if contract.intermediary is not None:",
         (f"{ALARMS}::test_a_shuffled_batch_is_judged_by_its_sum",),
         unseen=WHO,
+    ),
+    Mutant(
+        "a token of one slot gets a place in the batches of later ones",
+        "service/intermediary/store.py",
+        "while len(places) < number and batch in within:",
+        "while len(places) < number and batch >= within.start:",
+        (f"{SLOTTED}::test_a_token_of_a_slot_gets_no_place_in_another",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "an issuer gives a person tokens of any slots",
+        "service/issuer/app.py",
+        "if slots is not None and not slots.allows(had, slot):",
+        "if slots is None and had:",
+        (f"{SLOTTED}::test_an_issuer_gives_a_person_no_two_tokens_too_close",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "slots of one person may be neighbours however far apart visits must be",
+        "service/contract/slots.py",
+        "1 + math.ceil((taken.apart - 1) / width)",
+        "1",
+        (PATTERNS,),
+        unseen=WHO,
+    ),
+    Mutant(
+        "slots count their batches from 0 on",
+        "service/contract/slots.py",
+        "return (batch - 1) // self.width",
+        "return batch // self.width",
+        (f"{SLOTS}::test_a_slot_too_close_or_one_too_many_is_refused",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "a device comes again too soon",
+        "service/contract/slots.py",
+        "all(abs(one - batch) >= taken.apart for one in batches)",
+        "batch not in batches",
+        (f"{SLOTS}::test_a_device_keeps_its_batches_apart",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "several reports of a person are each calibrated as if it were the only one",
+        "protocol/trusts/local_counts.py",
+        "return one_of(request.promise, request.participation.times, gaussian",
+        "return one_of(request.promise, 1, gaussian",
+        (f"{SLOTS}::test_local_reports_of_a_person_compose_to_the_guarantee",),
+        unseen="What is certified is computed from the design, and so is worse than what was requested: a contract refuses it.",
+    ),
+    Mutant(
+        "in a page: a device comes again too soon",
+        "js/src/returning.js",
+        "Math.abs(one[4] - batch) < apart",
+        "one[4] === batch",
+        (f"{PAGE}[apart]",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "in a page: several reports are checked as if there were one",
+        "js/src/returning.js",
+        "keepsAll(loss, guarantee, times)",
+        "keeps(loss, guarantee)",
+        (f"{PAGE}[several]",),
+        unseen="A page draws the noise that the contract states; what it checks is not what is drawn.",
     ),
 )

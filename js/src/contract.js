@@ -13,6 +13,7 @@ export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => lett
 /** A contract, refused unless its noise keeps its guarantee; what a shuffler or a curator keeps is theirs to keep. */
 export async function readContract(bytes) {
   const hash = await sha256(bytes);
+  const pin = `sha256:${hex(hash)}`;
   const told = sensible(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   const tickets = told?.trust === "shuffle" || told?.trust === "joint" ? await import("./tickets.js") : null;
   const shares = told?.mechanism?.mechanism === "skellam" ? await import("./shares.js") : null;
@@ -20,8 +21,9 @@ export async function readContract(bytes) {
   const special = asked === "moments" ? await import("./features.js") : asked === "asked_return" ? await import("./returns.js") : null;
   const sealed = told?.intermediary?.sealing ? await import("./sealed.js") : null;
   const { admit, less } = told?.issuer ? await import("./tokens.js") : {};
-  const found = sensible(() => read(told, tickets, shares, special));
-  return { ...found, ...(await sealed?.readSealing(found)), admit, less, hash, pin: `sha256:${hex(hash)}` };
+  const returning = told?.reports_per_person > 1 ? await import("./returning.js") : null;
+  const found = sensible(() => read(told, tickets, shares, special, returning, pin));
+  return { ...found, ...(await sealed?.readSealing(found)), admit, less, hash, pin };
 }
 
 function sensible(work) {
@@ -32,11 +34,12 @@ function sensible(work) {
   }
 }
 
-function read(told, tickets, shares, special) {
+function read(told, tickets, shares, special, returning, pin) {
   require(
-    told.schema === "confide.contract/1" && told.reports_per_person === 1 && (tickets || told.trust === "local"),
-    "This version keeps contracts of trust local, shuffle or joint, and one report each. Update it.",
+    told.schema === "confide.contract/1" && (told.reports_per_person === 1 || returning) && (tickets || told.trust === "local"),
+    "This version keeps contracts of trust local, shuffle or joint. Update it.",
   );
+  const visits = returning?.readReturning(told, pin);
   const { guarantee } = told;
   const { epsilon, delta, rho } = guarantee;
   require(
@@ -50,11 +53,11 @@ function read(told, tickets, shares, special) {
     ACCEPTED[told.trust][kind]?.includes(word),
     `The ${kind} with ${word} under trust ${told.trust} is not in the table of what is accepted. Update it.`,
   );
-  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told, shares, special) : kept(told, special);
+  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told, shares, special) : kept(told, special, visits?.keepsAll ?? keeps);
   question.digest = fromHex(told.question.digest);
   const design = { digest: fromHex(told.design_digest), question, mechanism: noise };
   require(design.digest.length === 16 && question.digest.length === 16, "The contract cannot be read. Update it.");
-  return { ...told, ...way, design, key: fromBase64(told.key) };
+  return { ...told, ...way, again: visits?.again, design, key: fromBase64(told.key) };
 }
 
 /** The word for a mechanism in the table. */
@@ -62,9 +65,9 @@ const noiseWord = ({ mechanism: name, encoding, node, categories }) =>
   name === "categories" ? encoding : name === "tree" ? `tree-${node}` : name === "shuffled-bits" && categories ? "shuffled-step" : name;
 
 /** What devices keep by themselves. */
-function kept(told, special) {
+function kept(told, special, holds) {
   const made = special ? special.readKind(told) : counted(told);
-  require(keeps(made.mechanism.loss, told.guarantee), "The contract's noise does not keep its guarantee. Tell its operator.");
+  require(holds(made.mechanism.loss, told.guarantee), "The contract's noise does not keep its guarantee. Tell its operator.");
   return made;
 }
 

@@ -221,18 +221,19 @@ export class Device {
       this.#tell("offline", "What was reported before cannot be read now: the policy is followed, and nothing is sent.");
       return null;
     }
-    const { operator, key, window, between } = this.contract;
+    const { operator, key, window, between, again } = this.contract;
     const mark = [operator, toBase64(key), this.#url];
-    const over = (memory, spent) => memory.head.ended || spent.some((one) => one.some((part, at) => part === mark[at]));
-    const done = await this.#change(over);
-    const token = (!done && (await this.contract.admit?.(this.contract, (work) => this.#change(work), this.#service, this.#at, this.#options, signal))) || "";
-    const place = between && !done && (await this.#ticket(signal, token));
+    const over = (memory, spent, batch) => memory.head.ended || (again ? again.over(memory, spent, mark, batch) : spent.some((one) => one.some((part, at) => part === mark[at])));
+    const change = (work) => this.#change(work);
+    const { done, slot, prefix = "" } = again ? await again.look(change, over, mark, between && this.#between(), () => this.flush(), signal) : { done: await change(over) };
+    const token = (!done && (await this.contract.admit?.(this.contract, change, this.#service, this.#at, this.#options, signal, slot))) || "";
+    const place = between && !done && (await this.#ticket(signal, token && prefix + token));
     if (place === null) return null;
     const id = token.slice(0, 32) || hex(crypto.getRandomValues(new Uint8Array(16)));
     this.#live.set(id, await hold(id));
     const opened = await this.#change((memory, spent) => {
-      if (over(memory, spent)) return null;
-      spent.push(mark);
+      if (done || over(memory, spent, place?.batch)) return null;
+      spent.push(again ? again.mark(spent, mark, place?.batch) : mark);
       delete memory.admission;
       const windowed = window.seconds > 0;
       return (memory.open = { ...place, id, windowed, due: now() + this.#delay(), round: this.round, law: this.#law, token });

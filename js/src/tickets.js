@@ -133,6 +133,13 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
   };
   const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);
   return {
+    /** The batch that tickets are issued for. */
+    next: (signal) =>
+      asked(signal, async (door) => {
+        const { batch } = reading(await door.get("/v1/tickets", signal, { cache: "no-store" }));
+        if (!(Number.isInteger(batch) && batch > 0)) throw new Error("not the service's response");
+        return batch;
+      }),
     /** A place in a batch; null if there is none left. */
     ticket: (signal, token) =>
       asked(signal, async (door) => {

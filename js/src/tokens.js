@@ -73,30 +73,36 @@ function drawn({ modulus, size }) {
   }
 }
 
-/** The bytes that an issuer signs for a contract; of period 0. */
-export async function signed({ issuer, hash }, nonce) {
+/** The key of a slot, where people come again and batches have slots; else the only one. */
+const keyOf = ({ issuer }, slot) => fromBase64(issuer.later && slot ? issuer.later[slot - 1] : issuer.key);
+
+/** The bytes that an issuer signs for a contract; the period is the slot, where batches have slots. */
+export async function signed(contract, nonce, slot = 0) {
+  const { issuer, hash } = contract;
+  const period = issuer.later ? slot : 0;
   const name = new TextEncoder().encode(issuer.name);
-  const context = await sha256(join(new TextEncoder().encode("confide.token/1\n"), hash, [0, 0, 0, 0]));
+  const context = await sha256(join(new TextEncoder().encode("confide.token/1\n"), hash, [0, 0, period >> 8, period & 255]));
   const challenge = join(TYPE, [name.length >> 8, name.length & 255], name, [context.length], context, [0, 0]);
-  return join(TYPE, nonce, await sha256(challenge), await sha256(fromBase64(issuer.key)));
+  return join(TYPE, nonce, await sha256(challenge), await sha256(keyOf(contract, slot)));
 }
 
 /** Whether a contract admits people with less care than the one before, which named an issuer. */
-export const less = ({ issuer: now, operator }, { issuer: before }) => now?.key !== before.key || (now.name === operator && before.name !== operator);
+export const less = ({ issuer: now, operator }, { issuer: before }) =>
+  now?.key !== before.key || (now.later ?? []).some((one, at) => one !== before.later?.[at]) || (now.name === operator && before.name !== operator);
 
 /**
  * This person's token, in hexadecimal: the one that is kept, or that the issuer gives. What asks for it is kept first, so that after a lost answer the same
  * bytes are sent again. Once it is used nothing of it is kept but what was sent.
  */
-export async function admit(contract, change, collector, at, { credential, issuer: given }, signal) {
+export async function admit(contract, change, collector, at, { credential, issuer: given }, signal, slot = 0) {
   const { issuer, pin } = contract;
-  const key = await readKey(fromBase64(issuer.key));
+  const key = await readKey(keyOf(contract, slot));
   require(key.size === 256 && issuer.name, "The contract does not say who its issuer is. Update it.");
-  const drawing = { pin, nonce: hex(random(NONCE)), salt: hex(random(SALT)), inverted: drawn(key).toString(16) };
-  const kept = await change((memory) => (memory.admission = memory.admission?.pin === pin ? memory.admission : drawing));
+  const drawing = { pin, slot, nonce: hex(random(NONCE)), salt: hex(random(SALT)), inverted: drawn(key).toString(16) };
+  const kept = await change((memory) => (memory.admission = memory.admission?.pin === pin && (memory.admission.slot ?? 0) === slot ? memory.admission : drawing));
   if (kept.token) return kept.token;
   require(credential, "The service takes one token a person, and no credential was given. Join with one.");
-  const message = await signed(contract, fromHex(kept.nonce));
+  const message = await signed(contract, fromHex(kept.nonce), slot);
   const inverted = BigInt(`0x${kept.inverted}`);
   const blinded = toBase64(await blind(key, message, fromHex(kept.salt), inverted));
   const where = new URL(issuer.address ?? given ?? reading(await collector.get("/v1/issuer", signal)).address);
@@ -104,11 +110,11 @@ export async function admit(contract, change, collector, at, { credential, issue
     NEARBY.includes(where.hostname) || ((issuer.address ?? given) && where.protocol === "https:"),
     "Neither the contract nor this page says where the issuer is, or not by https. Nothing is requested.",
   );
-  const asked = JSON.stringify({ contract: hex(contract.hash), credential: typeof credential === "function" ? await credential() : credential, blinded });
+  const asked = JSON.stringify({ contract: hex(contract.hash), credential: typeof credential === "function" ? await credential() : credential, blinded, ...(contract.again && { slot }) });
   const { status, told } = await at(where.href).post("/v1/tokens", REQUEST, new TextEncoder().encode(asked), signal);
   require(status !== 403 && status !== 409, `The issuer refuses: ${String(told.detail).slice(0, 200)}`);
   if (status !== 201) throw new Error(`no token: ${status}`);
   const token = kept.nonce + hex(await finalize(key, message, fromBase64(told.answer), inverted));
-  await change((memory) => memory.admission?.nonce === kept.nonce && (memory.admission = { pin, token }));
+  await change((memory) => memory.admission?.nonce === kept.nonce && (memory.admission = { pin, slot, token }));
   return token;
 }

@@ -119,6 +119,7 @@ export async function openService(contract, changes = {}, keys = null) {
   found.beside = (path, method, headers, body) => {
     const { between } = found;
     if (between.status === 0) throw new TypeError("nobody answers");
+    if (method === "GET" && path === "/v1/tickets") return Response.json({ batch: between.batch ?? 1 });
     if (method === "GET") {
       const batch = Number(path.slice("/v1/batches/".length));
       const closing = batch in between.closed ? batch : null;
@@ -135,7 +136,7 @@ export async function openService(contract, changes = {}, keys = null) {
     const ticket = new Uint8Array(64);
     ticket.set(bytesOf("cft1"));
     ticket.set(between.hash ?? fromHex(hash), 4);
-    [1, between.issued++, between.round ?? found.round].forEach((one, at) => new DataView(ticket.buffer).setUint32(36 + 4 * at, one, true));
+    [between.batch ?? 1, between.issued++, between.round ?? found.round].forEach((one, at) => new DataView(ticket.buffer).setUint32(36 + 4 * at, one, true));
     return Response.json({ ticket: toBase64(ticket), batch: 1, round: found.round, epoch: between.epoch }, { status: 201 });
   };
   await found.publish(1);

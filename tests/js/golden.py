@@ -45,7 +45,7 @@ from tests.service.contract.hostile import unsound, written
 from tests.service.intermediary.offices import BETWEEN, contract_of, joint_design, shuffle_design
 from tests.service.issuer.issuers import ISSUER, KEY
 
-from . import featured
+from . import coming_again, featured
 
 PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
 SEED = 17
@@ -582,6 +582,7 @@ def vectors() -> dict[str, Any]:
         "successors": _successors(),
         "tokens": _tokens(rng),
         "featured": featured.vectors(),
+        "returning": coming_again.vectors(),
         "rfc9474": json.loads((PATH.parent / "rfc9474.json").read_text(encoding="ascii")),
     }
 

@@ -32,6 +32,8 @@ CASES = {
     "unit": "the mean of messages is the vector, and no other multiple of it",
     "millionth": "a contract that breaks its guarantee by a millionth, or asks with other bounds, is refused",
     "choice": "a choice takes the best on offer, and reports at its time with the reward that came, or none",
+    "apart": "a page comes again when its batches are far enough apart, and takes no ticket that it could not use",
+    "several": "several reports of a person keep the guarantee together, or the contract is refused",
     "operators": "an operator stays who it is by any of name, key and address",
 }
 

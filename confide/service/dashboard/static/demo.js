@@ -131,11 +131,17 @@ async function play() {
   turn();
 }
 
+/** What becomes of a visit whose page is closed before its time. */
+function closing() {
+  const { role, sealing } = contract.intermediary;
+  return sealing ? ` If you close this page before, what you have done is handed over at once, sealed: the ${role} opens it at that moment, not before.` : "";
+}
+
 function countDown(mine) {
   const left = (episode.due - performance.timeOrigin - performance.now()) / 1000;
   if (mine !== person) return;
   if (left > 0) {
-    put("departure", `Your report leaves in ${left.toFixed(1)} s, at a moment drawn before you began: with what you have done by then.`);
+    put("departure", `Your report leaves in ${left.toFixed(1)} s, at a moment drawn before you began: with what you have done by then.${closing()}`);
     setTimeout(countDown, 100, mine);
   } else put("departure", life.actions.length < contract.spec.horizon ? "Your report has left. What you do now is yours alone." : "");
 }
@@ -193,7 +199,7 @@ async function end() {
   const body = await Promise.race([episode.finish(), new Promise((done) => setTimeout(done, 300, "waits"))]);
   if (body instanceof Uint8Array && ticketed()) showLetter(body);
   if (body !== null) return;
-  put("nothing", device.refusal || !$("alert").hidden ? "Nothing. The visit was yours alone." : "Nothing: this person has sent a report before, and a device sends one, ever. The visit was yours alone.");
+  put("nothing", device.refusal || !$("alert").hidden ? "Nothing. The visit was yours alone." : contract.again ? "Nothing: this person has sent as many reports as the contract lets them, or one too short a while ago. The visit was yours alone." : "Nothing: this person has sent a report before, and a device sends one, ever. The visit was yours alone.");
   finished();
 }
 

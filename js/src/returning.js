@@ -1,0 +1,52 @@
+/** People who come again: how often, in which batches, and with which tokens; loaded where a contract lets them. */
+
+import { keeps } from "./mechanism.js";
+import { require } from "./question.js";
+
+/** {again, keepsAll} of a contract with several reports a person. pin: its hash. */
+export function readReturning({ trust, reports_per_person: times, mechanism, issuer }, pin) {
+  const apart = (trust === "joint" && mechanism.separation) || 1;
+  const width = issuer?.later ? issuer.batches : 0;
+  const gap = width ? 1 + Math.ceil((apart - 1) / width) : 0;
+  require(
+    [times, apart, width || 1].every((one) => Number.isInteger(one) && one > 0) && (trust !== "joint" || mechanism.participations === times) && (trust === "local" || !issuer || width),
+    "The contract does not say how often and when a person may come. Update it.",
+  );
+  const slotOf = (batch) => Math.floor((batch - 1) / width);
+  const had = (spent, mark) => spent.filter((one) => mark.some((part, at) => one[at] === part));
+  /** A visit to another contract of the operator, or one in a batch or slot too close. */
+  const bars = (batch) => (one) =>
+    one[3] !== pin || (batch && trust !== "local" && (Math.abs(one[4] - batch) < apart || (width && Math.abs(slotOf(one[4]) - slotOf(batch)) < gap)));
+  const again = {
+    /** Whether no visit is left to an operator, or none that may be in a batch, or one goes on or waits. */
+    over: ({ open, letter }, spent, mark, batch) => Boolean(open || letter || had(spent, mark).length >= times || had(spent, mark).some(bars(batch))),
+    /** What a visit is remembered by: whom it was to, the contract, and its batch (under trust local its number). */
+    mark: (spent, mark, batch) => [...mark, pin, batch ?? had(spent, mark).length + 1],
+    /** {done, slot, prefix}: whether there is nothing to take, else the slot that a token is to be of, and what names it in front of one. */
+    async look(change, over, mark, between, flush, signal) {
+      await flush(); // what waits may be counted by now
+      if (await change(over)) return { done: true };
+      const batch = await between?.next(signal);
+      const [done, visits] = await change((memory, spent) => [over(memory, spent, batch), had(spent, mark).length]);
+      const slot = width ? slotOf(batch) : visits;
+      return { done, slot, prefix: width ? slot.toString(16).padStart(4, "0") : "" };
+    },
+  };
+  return { again, keepsAll: (loss, guarantee) => keepsAll(loss, guarantee, times) };
+}
+
+/**
+ * Whether so many reports together keep a guarantee: Gaussian losses add up in squares. Of pure ones the worst is randomised response, k of whose m bits
+ * are flipped: delta = sum over k of C(m, k) (e^((m - k) e) - e^(epsilon + k e))+ / (1 + e^e)^m.
+ */
+export function keepsAll({ epsilon: pure, mu, rho = Math.min(pure ** 2 / 2, pure) }, guarantee, times) {
+  const { epsilon, delta } = guarantee;
+  if (guarantee.rho != null || mu !== undefined) return keeps({ mu: mu === undefined ? mu : mu * Math.sqrt(times), rho: times * rho }, guarantee);
+  let [chosen, sum] = [1, 0];
+  for (let flipped = 0; 2 * flipped < times; flipped++) {
+    const left = (times - 2 * flipped) * pure - epsilon; // e^((m - k) e) (1 - e^-left)
+    if (left > 0) sum += chosen * Math.exp(-flipped * pure) * -Math.expm1(-left);
+    chosen *= (times - flipped) / (flipped + 1);
+  }
+  return sum / (1 + Math.exp(-pure)) ** times <= delta;
+}
