@@ -386,19 +386,22 @@ class Device:
 
     @quiet(False)
     @bounded
-    def leave(self) -> bool:
+    def leave(self, keep: bool = False) -> bool:
         """Hand over what there is, now, before the application ends: it is sealed, and opened at the time that was drawn for it.
         Whether nothing waits to be sent any more.
 
         A sealed episode of joint privacy may go on, and is replaced when it ends, until it is opened; a report is drawn once, so
         that its episode is over. Where a contract has no key to seal to, nothing is sent before its time.
+
+        keep: also keep a sealed episode itself in this device's store, so that a later run goes on with it by `resume`, until its
+        report is due. It lies there as it happened, readable to all who can read the store.
         """
         contract = self.contract
         if contract is None or contract.intermediary is None or contract.intermediary.sealing is None:
             return self.flush()
         for episode in list(self._live.values()):
             if contract.intermediary.role == CURATOR:
-                self._hand_over(episode)
+                self._hand_over(episode, keep)
             else:
                 self.conclude(episode)
         with self.store.changing() as document:
@@ -406,7 +409,39 @@ class Device:
                 waiting["due"] = 0.0
         return self.flush()
 
-    def _hand_over(self, episode: Episode) -> None:
+    @quiet(None)
+    @bounded
+    def resume(self) -> Episode | None:
+        """The episode that an earlier run kept when it left (`leave(keep=True)`), to go on with under its round's policy.
+
+        None if there is none, if its report is due, or if it goes on elsewhere.
+        """
+        opened, contract = self._waiting().get("open"), self.contract
+        kept = None if opened is None else opened.get("kept")
+        if opened is None or kept is None or contract is None or opened["due"] <= self._clock():
+            return None
+        if opened["token"] in self._live or self.store.is_held(opened["token"]):
+            return None
+        memory = self.memory(self.store.read())
+        head = memory.get("head")
+        if head is None or head["round"] != opened["round"]:
+            from . import following
+
+            head = following.numbered(self.transport, contract, opened["round"], memory, self.witness)
+        token = opened["token"]
+        with self.store.changing() as document:
+            still = self.memory(document).get("open")
+            if still is None or still["token"] != token:
+                return None
+            self._held[token] = self.store.hold(token)
+        episode = self._episode(self._current_policy(head), token, opened["round"])
+        episode.restore(kept)
+        self._live[token] = episode
+        if self._background and self._sends:
+            self._later(self._persist)
+        return episode
+
+    def _hand_over(self, episode: Episode, keep: bool) -> None:
         """Hand over a sealed episode that may go on; the bytes are kept, in case that it does not."""
         assert self.contract is not None
         with self.store.changing() as document:
@@ -416,6 +451,10 @@ class Device:
             opened["version"] = opened.get("version", 0) + 1
             body = message(self.contract, opened, episode.lived(), self._noise, opened["version"])
             opened["handed"] = to_base64(body)
+            if keep:
+                opened["kept"] = episode.kept()
+            else:
+                opened.pop("kept", None)
         self.between().send(body)
 
     @quiet(False)

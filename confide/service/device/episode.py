@@ -17,6 +17,7 @@ from .sending import chance
 if TYPE_CHECKING:
     from ...mdp.feature_policy import Followed
     from .device import Device
+    from .store import KeptEpisode
 
 
 class Episode:
@@ -97,6 +98,20 @@ class Episode:
     def finish(self) -> None:
         """The episode is over: its report is drawn, once, and kept until it is acknowledged."""
         self._device.conclude(self)
+
+    def kept(self) -> KeptEpisode:
+        """What happened so far, as it is kept for a later run."""
+        return {
+            "states": list(self._states),
+            "actions": list(self._actions),
+            "rewards": list(self._rewards),
+            "last": self._last,
+        }
+
+    def restore(self, kept: KeptEpisode) -> None:
+        """Go on after what was kept."""
+        self._states, self._last = list(kept["states"]), kept["last"]
+        self._actions, self._rewards = list(kept["actions"]), list(kept["rewards"])
 
     def lived(self) -> Trajectory | ObservedEpisodes:
         """The trajectory so far. A last step without a known next state is left out if the contract's question needs it."""

@@ -18,6 +18,7 @@ from .sending import chance
 if TYPE_CHECKING:
     from ...mdp.feature_policy import Followed
     from .device import Device
+    from .store import KeptEpisode
 
 
 NO_REWARD = 0.0
@@ -97,6 +98,20 @@ class ObservedEpisode(Episode):
             self._actions[-1] = self._features.actions_named.index(action)
         self._rewards.append(self._earned(reward))
         self._next = None if next_state is None else self._encoded(next_state)
+
+    def kept(self) -> KeptEpisode:
+        """What was observed and happened so far, as it is kept for a later run."""
+        known = super().kept()
+        known["states"] = [each.tolist() for each in self._seen]
+        known["last"] = [self._awaited, None if self._next is None else self._next.tolist()]
+        return known
+
+    def restore(self, kept: KeptEpisode) -> None:
+        """Go on after what was kept."""
+        awaited, after = kept["last"]
+        super().restore({**kept, "states": [], "last": None})
+        self._seen = [np.array(each, dtype=np.float64) for each in kept["states"]]
+        self._awaited, self._next = awaited, None if after is None else np.array(after, dtype=np.float64)
 
     def lived(self) -> ObservedEpisodes:
         """The episode so far. A last step of several without a known next state is left out; a choice whose reward did not come

@@ -1,7 +1,8 @@
 """A device's store: what was spent, what it joined, and the report that waits to be acknowledged.
 
 One JSON document, replaced as a whole: written beside, flushed to disk, renamed. A process that changes it holds a lock, so that
-two processes of one person cannot both believe that nothing was sent yet. Episodes are never written down.
+two processes of one person cannot both believe that nothing was sent yet. An episode is written down only if the application keeps
+it for a later run, and until its report is drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NotRequired, Protocol, TypedDict
+from typing import Any, NotRequired, Protocol, TypedDict
 
 from ...errors import FormatError
 from ...privacy import ONCE, Participation
@@ -49,9 +50,20 @@ class TicketTaken(TypedDict, total=False):
     batch: int
 
 
+class KeptEpisode(TypedDict):
+    """What happened so far in an episode that the application keeps for a later run: states by number, or what was observed in
+    numbers; last: the state after the last step, if it is known."""
+
+    states: list[Any]
+    actions: list[int]
+    rewards: list[float]
+    last: Any
+
+
 class OpenedEpisode(TicketTaken):
     """An episode that goes on: its number in hexadecimal, when its report is due, and the round that it follows. handed: the sealed
-    upload about it that was handed over last, in base64, and its version."""
+    upload about it that was handed over last, in base64, and its version. kept: what happened so far, where the application keeps
+    it."""
 
     token: str
     due: float
@@ -60,6 +72,7 @@ class OpenedEpisode(TicketTaken):
     admission: NotRequired[str]
     handed: NotRequired[str]
     version: NotRequired[int]
+    kept: NotRequired[KeptEpisode]
 
 
 class WaitingReport(TypedDict):

@@ -110,6 +110,52 @@ def test_a_sealed_episode_goes_on_and_a_report_is_over(pair: Pair) -> None:
         assert held(pair) == [before]
 
 
+def test_a_later_run_goes_on_with_an_episode_that_was_kept(tmp_path: Path) -> None:
+    """Two days later: what a curator opens is one episode, all of it, once; and what was kept is gone with its report."""
+    made = contract_of(joint_design(BATCH, 2), sealing=sealed.public_key(BETWEEN))
+    with serving(tmp_path, made) as pair:
+        store = MemoryStore()
+        device = device_of(pair, store)
+        episode = device.begin()
+        episode.act(0)
+        episode.observe(0.0, 1)
+        device.leave(keep=True)
+        assert memory_of(pair, store)["open"]["kept"] == {
+            "states": [0],
+            "actions": [1],
+            "rewards": [0.0],
+            "last": 1,
+        }
+        assert device_of(pair, store).resume() is None, "it goes on in the first run"
+        store._held.clear()  # which ended
+        later = device_of(pair, store)
+        resumed = later.resume()
+        assert resumed is not None and resumed.token == episode.token and later.resume() is None
+        resumed.act(1)
+        resumed.observe(1.0, 2)
+        assert resumed.lived().states.tolist() == [0, 1, 2] and resumed.lived().rewards.tolist() == [0.0, 1.0]
+        later.leave(keep=True)
+        (upload,) = held(pair)
+        assert upload.version == 2
+        resumed.finish()
+        assert memory_of(pair, store)["open"] is None and later.resume() is None
+        assert version(memory_of(pair, store)["letter"]["body"]) == 3
+        later.leave()
+        assert [one.version for one in held(pair)] == [3] and "kept" not in str(store.read())
+
+
+def test_nothing_is_kept_unless_it_is_asked_for_and_nothing_is_resumed_when_it_is_due(pair: Pair) -> None:
+    store = MemoryStore()
+    device = device_of(pair, store)
+    device.begin().act(0)
+    device.leave()
+    assert "kept" not in str(store.read())
+    device.leave(keep=True)
+    store._held.clear()
+    pair.clock.now += pair.collector.contract.window
+    assert device_of(pair, store).resume() is None
+
+
 def test_who_never_left_and_crashed_sends_an_empty_episode_of_version_0(pair: Pair) -> None:
     store = MemoryStore()
     device = device_of(pair, store)
