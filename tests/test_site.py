@@ -45,6 +45,17 @@ def test_what_experiments_link_to_is_there(pages: Path) -> None:
             assert there.is_file() or there.relative_to(pages) in drawn, f"{page.relative_to(pages)}: {target}"
 
 
+def test_what_the_example_of_a_page_loads_is_there(pages: Path) -> None:
+    example = pages / "js" / "example" / "index.html"
+    loaded = re.findall(r'from "(\.[^"]+)"', example.read_text(encoding="utf-8"))
+    assert loaded
+    for target in loaded:
+        script = example.parent / target
+        assert script.is_file()
+        for other in re.findall(r'from "(\.[^"]+)"', script.read_text(encoding="utf-8")):
+            assert (script.parent / other).is_file()
+
+
 def test_the_navigation_names_pages_that_are_there(pages: Path) -> None:
     """Pages that it does not name are in the site too: by links and by search."""
     named = set(re.findall(r"[\w/.-]+\.md", CONFIG))

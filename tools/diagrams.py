@@ -146,7 +146,7 @@ def noise() -> Picture:
     rows = (
         ("local", "every user's own|noise, full size", "n draws in a sum of n: error grows like √n"),
         ("shuffle", "every user's own,|much smaller", "only the sum of a batch has enough noise"),
-        ("joint", "the curator's, at|every release", "correlated over time: grows with log(releases)"),
+        ("joint", "the curator's, at|every release", "correlated: grows with log(releases)"),
         ("central", "the analyst's,|once", "one draw per cell, however many users"),
     )
     for row, (name, whose, says) in enumerate(rows):

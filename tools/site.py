@@ -46,6 +46,7 @@ def gather(folder: Path = GATHERED) -> None:
     for name in TOP:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "js" / "src", folder / "js" / "src")  # which the example loads
     for page in sorted((folder / "docs" / "reproductions").rglob("index.html")):
         _undress(page)
     (folder / INDEX.relative_to(ROOT)).write_text(_names(), encoding="utf-8")
