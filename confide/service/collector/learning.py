@@ -112,8 +112,8 @@ def assumptions(contract: Contract) -> list[str]:
         return promises.assumptions(contract, contract.intermediary)
     sentences = [
         "every report is randomised on the device: the guarantee holds against the operator of the collector",
-        f"a device that runs this package sends one report to an operator, ever; {once(contract)}; each moves a cell by no more "
-        "than an honest one",
+        f"a device that runs this package sends {promises.how_often(contract, 'report')}; {once(contract)}; each moves a "
+        "cell by no more than an honest one",
         promises.STORIES,
         promises.ALONE,
         LATE_REPORTS,

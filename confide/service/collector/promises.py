@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...privacy import Act, Guarantee, compose, true_guarantee
+from ...privacy import ONCE, Act, Guarantee, true_guarantee
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.design import Design
 from ..contract.admission import once
@@ -23,25 +23,31 @@ ALONE = (
 
 
 def with_reports(design: Design, many: int) -> Guarantee:
-    """The guarantee of one person who sends this many reports."""
-    return design.guarantee if many == 1 else _REPEATED[design.trust](design, many)
+    """The guarantee of one person who sends this many reports: that of the contract up to as many as it prices."""
+    return design.guarantee if many <= design.participation.times else _REPEATED[design.trust](design, many)
+
+
+def _times(design: Design, many: int) -> int:
+    """How many devices send this many reports, where each sends as many as one person may and keeps its own batches apart."""
+    return -(-many // design.participation.times)
 
 
 def _apart(design: Design, many: int) -> Guarantee:
     """The guarantee where each report has noise of its own: they compose."""
-    return true_guarantee(compose([design.act.loss] * many), design.requested)
+    return true_guarantee(replace(design.act, times=many).loss, design.requested)
 
 
 def _together(design: Design, many: int) -> Guarantee:
-    """The guarantee at a curator: sums move by this many times as much, whether the reports are in one batch or in several."""
-    act = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times)
+    """The guarantee at a curator: what all batches move by is at most that of each device, added up."""
+    scaled = design.act.sensitivity.scaled(float(_times(design, many)))
+    act = Act(design.mechanism, scaled, design.act.times)
     return true_guarantee(act.loss, design.requested)
 
 
 def _mixed(design: Design, many: int) -> Guarantee:
     """The guarantee where reports may fall into one batch of a shuffler: the bound of a group, or the devices' own."""
     alone = _local(design).epsilon or math.inf
-    most = grouped(design.act.loss.epsilon, design.requested.delta, many)
+    most = grouped(design.act.loss.epsilon, design.requested.delta, _times(design, many))
     return replace(design.requested, epsilon=min(most, many * alone))
 
 
@@ -70,6 +76,14 @@ def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float
     return least
 
 
+def how_often(contract: Contract, what: str) -> str:
+    """How many tickets or reports a device takes or sends, in words."""
+    taken = contract.participation
+    if taken == ONCE:
+        return f"one {what} of an operator, ever"
+    return f"up to {taken.times:,} {what}s of an operator, all under one contract"
+
+
 def assumptions(contract: Contract, about: Intermediary) -> list[str]:
     """What the guarantee of a service with a shuffler or a curator assumes beyond its mechanism, in plain sentences."""
     sentences = _curated(about) if about.role == CURATOR else _shuffled(contract, about)
@@ -79,7 +93,7 @@ def assumptions(contract: Contract, about: Intermediary) -> list[str]:
         f"published {about.publication:g} s later, however many came",
         "the time at which a device sends is drawn before the episode begins, inside a window of "
         f"{contract.window:g} s; it sends what happened so far, finished or not",
-        f"a device that runs this package takes one ticket of an operator, ever; {once(contract)}",
+        f"a device that runs this package takes {how_often(contract, 'ticket')}; {once(contract)}",
         STORIES,
         f"what was published is stored by collector and {about.role}, each of which refuses the other if it is behind; if both are "
         "restored together, a device or a witness that saw a later round refuses, and without either it goes unnoticed",

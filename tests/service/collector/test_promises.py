@@ -6,11 +6,16 @@ import json
 
 import pytest
 
+from confide.mdp import Spec
+from confide.privacy import Local, Participation, Schedule
+from confide.protocol.design import Request, make
+from confide.protocol.kinds import CountQuestion
 from confide.protocol.trusts.shuffle import local_guarantee
 from confide.service.collector.learning import RoundLearner
-from confide.service.collector.promises import grouped
+from confide.service.collector.promises import grouped, with_reports
 from confide.service.contract import Contract
 from tests.service.contract.example import contract
+from tests.service.contract.test_slots import contract_for
 from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
 
 
@@ -73,3 +78,34 @@ def test_a_group_pays_for_each() -> None:
     assert grouped(lambda delta: 1.0, 1e-6, 2) == 2.0
     falling = {True: 1.0, False: 1.5}
     assert grouped(lambda delta: falling[delta > 0.5e-6], 1e-6, 2) == 3.0
+
+
+@pytest.mark.parametrize("trust", ["local", "joint", "shuffle"])
+def test_where_people_come_again_as_many_reports_as_are_priced_keep_the_guarantee(trust: str) -> None:
+    """And of a Gaussian one twice as many have the root of two times its mu under local trust, twice its mu at a curator."""
+    made = contract_for(trust, 3)
+    document = said(made)
+    first, second, _ = document["with_reports"]
+    assert (first["reports"], first["epsilon"]) == (3, made.design.guarantee.epsilon)
+    assert second["reports"] == 6 and second["epsilon"] > first["epsilon"]
+    if trust == "joint":
+        assert second["epsilon"] == pytest.approx(2.1221, abs=1e-3)
+    text = " ".join(document["says"])
+    assert f"up to 3 {'reports' if trust == 'local' else 'tickets'} of an operator, all under one contract" in text
+
+
+def test_local_reports_compose_one_by_one() -> None:
+    """Three that keep rho .5 together: six have twice that, and four a third more."""
+    design = make(
+        Request(
+            CountQuestion(Spec(3, 2, 4)),
+            Local(rho=0.5),
+            Schedule.batches(30, 3),
+            mechanism="gaussian",
+            participation=Participation(3),
+        )
+    )
+    assert (
+        with_reports(design, 3).rho == pytest.approx(0.5) and with_reports(design, 2).rho == with_reports(design, 1).rho
+    )
+    assert with_reports(design, 6).rho == pytest.approx(1.0) and with_reports(design, 4).rho == pytest.approx(2 / 3)
