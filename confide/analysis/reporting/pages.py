@@ -46,13 +46,15 @@ class GalleryEntry:
 
 @dataclass(frozen=True)
 class ExperimentText:
-    """What a page says of one experiment: headed paragraphs, pictures (links), and a table whose first row is its head."""
+    """What a page says of one experiment: headed paragraphs, after the first of them claims with their verdicts and what was
+    measured, pictures (links), and a table whose first row is its head."""
 
     title: str
     address: str
     paragraphs: Sequence[tuple[str, str]]
     pictures: Sequence[str]
     table: Sequence[Sequence[str]]
+    claims: Sequence[tuple[str, str, str]] = ()
 
 
 def experiment_page(text: ExperimentText, footer: str, home: str) -> str:
@@ -60,11 +62,21 @@ def experiment_page(text: ExperimentText, footer: str, home: str) -> str:
     title = escape(text.title)
     body = [f'<p class="soft"><a href="{escape(home)}">All experiments</a></p><h1>{title}</h1>']
     body.append(f'<p class="soft">{escape(text.address)}</p>')
-    body += [f"<h2>{escape(head)}</h2><p>{escape(words)}</p>" for head, words in text.paragraphs if words]
+    said = [f"<h2>{escape(head)}</h2><p>{escape(words)}</p>" for head, words in text.paragraphs if words]
+    if text.claims:
+        said.insert(
+            1, f"<h2>Claims, and what was measured</h2><ul>\n{''.join(_claim(*one) for one in text.claims)}</ul>"
+        )
+    body += said
     body.append("<h2>The result</h2>")
     body += [f'<img src="{escape(name)}" alt="{title}">' for name in text.pictures]
     body.append(_table(text.table))
     return _page(text.title, "\n".join(body), footer)
+
+
+def _claim(said: str, verdict: str, measured: str) -> str:
+    """A claim as an entry of a list: what is said, the verdict, what was measured."""
+    return f'<li>{escape(said)}: <b>{escape(verdict)}</b>. <span class="soft">{escape(measured)}</span></li>\n'
 
 
 def gallery_page(groups: Sequence[tuple[str, Sequence[GalleryEntry]]], introduction: str, footer: str) -> str:

@@ -63,6 +63,11 @@ class Experiment:
         seen = self._seen(scale, results)
         return seen if isinstance(seen, str) else " ".join(_sentence(said) for said in seen)
 
+    def remarks(self, scale: str, results: Sequence[PartResult]) -> str:
+        """The text of what we see without its claims."""
+        seen = self._seen(scale, results)
+        return seen if isinstance(seen, str) else " ".join(said for said in seen if isinstance(said, str))
+
     def claims(self, scale: str, results: Sequence[PartResult]) -> list[Claim]:
         """What is seen as data: claims, measurements, verdicts; none where it is a text."""
         seen = self._seen(scale, results)

@@ -148,13 +148,14 @@ def _page(
         size += f" (of its {len(experiment.parts)} parts, {len(results)} have been run)"
     paragraphs = (
         ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),
-        (SEEN, experiment.text(scale, results)),
+        (SEEN, experiment.remarks(scale, results)),
         ("Scale", f"{scale}: {size}."),
         ("Again", f"confide reproduce {experiment.address} --scale {scale}"),
     )
     home = "../" * (2 + experiment.address.count("/")) + PAGE
     footer = f"Made with confide {__version__}. The data is in {DATA}, the table in {TABLE}."
-    text = ExperimentText(experiment.title, experiment.address, paragraphs, pictures, rows)
+    claims = [(claim.said, claim.verdict, claim.measured) for claim in experiment.claims(scale, results)]
+    text = ExperimentText(experiment.title, experiment.address, paragraphs, pictures, rows, claims)
     return experiment_page(text, footer, home)
 
 

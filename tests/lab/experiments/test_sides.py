@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from confide.lab.experiments.experiment import catalogue
 from confide.lab.experiments.facts import FAILS, HOLDS, NOT_REPRODUCED, REPRODUCED
 from confide.lab.experiments.part import PAPER
-from confide.lab.experiments.publishing import CLAIMS, DATA, folder_of, read_data
+from confide.lab.experiments.publishing import CLAIMS, DATA, PAGE, folder_of, read_data
 from confide.lab.experiments.reference import REFERENCE
 from confide.lab.experiments.sides import (
     EXCEPTIONS,
@@ -45,6 +46,8 @@ def test_what_a_page_of_a_paper_claims_is_data(address: str) -> None:
     assert claims and all(claim.said and claim.measured and claim.verdict for claim in claims)
     assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, REPRODUCED, NOT_REPRODUCED}
     assert all(claim.sentence() in text for claim in claims)
+    html = (folder / PAGE).read_text(encoding="utf-8")
+    assert all(escape(claim.said) in html and escape(claim.measured) in html for claim in claims)
     assert json.loads((folder / CLAIMS).read_text(encoding="utf-8")) == [claim.as_json() for claim in claims]
 
 
