@@ -366,13 +366,14 @@ FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
 
 
 def judged_fit(
-    data: Dataset, rho: float, share: float = 0.3, noise: NoiseSource | None = None
+    data: Dataset, rho: float, share: float = 0.3, noise: NoiseSource | None = None, **choices: Any
 ) -> tuple[dict[str, Any], Any]:
     """What a fit and those who judge say, and the policy: all of a fit but the ledger, the rehearsals and the files. noise: secure
-    unless another is given.
+    unless another is given. choices: further ones of the fit.
     """
     source, simulated = noise or SecureNoise(), noise is not None
-    order = prepare(data, "apvi", cf.Central(rho=rho), judge=share, ledger=Path("nowhere.json"), budget=100.0)
+    words: dict[str, Any] = {"judge": share, "ledger": Path("nowhere.json"), "budget": 100.0, **choices}
+    order = prepare(data, "apvi", cf.Central(rho=rho), **words)
     assert order.judge is not None
     counted = count(data, order.plan.question, Engine(workers=1), judging=order.judging).checked()
     releases = dict(order.plan.release(counted, source, simulated=simulated))

@@ -17,8 +17,8 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +63,8 @@ class UtilityRow:
     exact: bool = False
     support: bool = True
     unjudged: bool = False
+    choices: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    declared: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def key(self) -> str:
@@ -73,10 +75,22 @@ class UtilityRow:
 LAKE, SEPSIS = "gymnasium:FrozenLake8x8-v1", "icu-sepsis"
 ALONG = (0.1, 0.5, 2.0, 10.0, NONE)
 
+FIRST_VISITS: tuple[tuple[str, int, dict[str, Any]], ...] = (
+    ("a budget of visits", 100, {}),
+    ("a budget, returns at most 1", 100, {"return_range": (0.0, 1.0)}),
+    ("a budget, returns at most 1, rewards near 0.1", 100, {"return_range": (0.0, 1.0), "reward_centre": 0.1}),
+)
+"""Attempts at FrozenLake under privacy: what is public and how visits are counted, by name."""
+
 
 def _rows() -> list[UtilityRow]:
     lake = [UtilityRow("FrozenLake 8x8", LAKE, 100, "soft:0.7", 20_000, rho) for rho in ALONG]
     lake.append(UtilityRow("FrozenLake 8x8", LAKE, 100, "soft:0.7", 20_000, 1.0))
+    for more, visits, declared in FIRST_VISITS:
+        name, centre = f"FrozenLake 8x8, {more}", declared.get("reward_centre")
+        choices = {"visits": visits, **({} if centre is None else {"reward_centre": centre})}
+        public = {key: value for key, value in declared.items() if key != "reward_centre"}
+        lake.append(UtilityRow(name, LAKE, 100, "soft:0.7", 20_000, 1.0, choices=choices, declared=public))
     tables = [
         UtilityRow("random 12x3", "random/12x3?seed={again}", 8, "uniform", people, rho, unjudged=True)
         for people in (3000, 30_000)
@@ -183,7 +197,7 @@ def fitted(row: UtilityRow, again: int) -> dict[str, Any]:
         records["reward"] = model.rewards[0][records["state"], records["action"]]
     support = model.transitions[0] > 0 if row.support and row.horizon > 1 else None
     sizes: dict[str, Any] = {"states": states, "actions": actions, "horizon": row.horizon, "initial": model.initial}
-    data = read(records, **sizes, fixed_length=True, support=support)
+    data = read(records, **sizes, fixed_length=True, support=support, **row.declared)
 
     def noise(use: int) -> ReplayableNoise:
         return ReplayableNoise(np.random.SeedSequence([FIRST, again, use]))
@@ -194,7 +208,7 @@ def fitted(row: UtilityRow, again: int) -> dict[str, Any]:
         mixed = (1 - share) * usual.probabilities + share * policy
         return policy_value(model, Policy(mixed)) - worth
 
-    said, plan = judged_fit(data, row.rho, noise=noise(0))
+    said, plan = judged_fit(data, row.rho, noise=noise(0), **row.choices)
     followed, judged = plan.followed_by(usual.probabilities), said["judged"]
     sure, whole = bool(judged and judged["sure"]), bool(said["recommended"])
     relied = 1.0 if whole else judged["alpha"] if sure else 0.0

@@ -336,12 +336,16 @@ def candidates_of(
 
 def promising(family: Sequence[OfflinePlan]) -> int:
     """Which plan of a family surely gains most, as far as the part of the release that chose it foretells: the first, which is
-    cautious, unless another gains more. The part that judges is not looked at, so nothing it says of the choice is flattered."""
+    cautious, unless another gains more, and by a sum in which noise is no larger than sampling error: where it is, rewards that
+    are nothing but noise are what bold policies go for. The part that judges is not looked at, so nothing it says of the choice is
+    flattered."""
     evidence = family[0].evidence
     if evidence is None or len(family) == 1 or evidence.model.rows.size > MOST_FORESEEN:
         return 0
-    least = [0.0 if one.kept.all() else foreseen(evidence, one.extended).lower() for one in family]
-    best = int(np.argmax(least))
+    predicted = [None if one.kept.all() else foreseen(evidence, one.extended) for one in family]
+    least = [0.0 if one is None else one.lower() for one in predicted]
+    steady = [number == 0 or one is None or one.noise <= one.luck for number, one in enumerate(predicted)]
+    best = int(np.argmax(np.where(steady, least, -np.inf)))
     return best if least[best] > max(least[0], 0.0) else 0
 
 
@@ -916,6 +920,8 @@ def verdict(
         "people": judgement.releases[judgement.names[0]].users,
     }
     numbers = [*np.round(judgement.residuals, 2).tolist(), *([] if logged else [round(judgement.balance, 2)])]
-    table_gain = findings["gain"]
-    ruled = ruling(judged, raised, logged, bool(table_gain and table_gain["sure"]), judgement.doubtful(logged))
+    table_gain, more = findings["gain"], plan.more
+    steady = more is None or more.noise <= more.luck
+    sure = bool(table_gain and table_gain["sure"])
+    ruled = ruling(judged, raised, logged, sure, judgement.doubtful(logged), steady)
     return {**ruled, "foretold": foretold, "tested": numbers}

@@ -11,8 +11,9 @@
    under confounding it may be the only alarm beside `residual`; in worlds in which histories matter it is raised as well.)
 2. The adoption is not above zero by the estimate of those who judge: not better, whatever the table says.
 3. Without any alarm: where it is above zero for sure the adoption is better whatever states leave out; the whole policy is
-   recommended if the table is sure and the estimate is above zero. If that is not sure, it is recommended by the table alone, which
+   recommended if the table is sure. Where the estimate is above zero and not surely so, it is recommended by the table alone, which
    is said beside it: as where no user judges, except that users were asked and did not speak against it (`judged.sure` is false).
+   Not where noise is larger than sampling error in what the table says: a model of noise pays where nothing is.
    No gain is stated after `residual` if what practice did is suspect, short of an alarm: under confounding that is the last sign
    of it.
 4. It is, with `residual`, or with logged chances and `disagreement`: the adoption only. Follow it, log that, and fit again.
@@ -65,11 +66,16 @@ CONFOUNDED = (
 
 
 def ruling(
-    judged: StatedJudgement | None, alarms: Collection[str], logged: bool, table_sure: bool, doubtful: bool = False
+    judged: StatedJudgement | None,
+    alarms: Collection[str],
+    logged: bool,
+    table_sure: bool,
+    doubtful: bool = False,
+    steady: bool = True,
 ) -> Findings:
     """`judged` with its `sure` by the rules of this module, `alarms`, `recommended`, and the sentence `judged_said`.
-    doubtful: whether,
-    after `residual`, what practice did leaves open that it saw more.
+    doubtful: whether, after `residual`, what practice did leaves open that it saw more. steady: whether noise is no larger than
+    sampling error in what the table says.
 
     judged: `alpha`, `gain`, `low`, `high`, `sure`, `undone_by` and `people`, or None where nothing could be judged.
     """
@@ -79,7 +85,7 @@ def ruling(
         return {"judged": None, "alarms": raised, "recommended": False, "judged_said": said}
     blind = blind_to(raised, logged) or doubtful
     sure = bool(judged["sure"]) and not blind
-    recommended = table_sure and judged["gain"] > 0 and not raised
+    recommended = table_sure and not raised and (sure or (steady and judged["gain"] > 0))
     alone = recommended and not sure
     return {
         "judged": {**judged, "sure": sure, "undone_by": judged.get("undone_by") if sure else None},

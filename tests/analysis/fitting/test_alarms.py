@@ -84,6 +84,8 @@ def test_where_those_who_judge_cannot_tell_the_table_alone_recommends_and_that_i
         for logged in (False, True):
             assert not ruling(UNSURE, [alarm], logged=logged, table_sure=True)["recommended"]
     assert not ruling(UNSURE, [], logged=False, table_sure=False)["recommended"]
+    assert not ruling(UNSURE, [], logged=False, table_sure=True, steady=False)["recommended"]
+    assert ruling(GOOD, [], logged=False, table_sure=True, steady=False)["recommended"]
 
 
 def test_the_table_must_be_sure() -> None:
