@@ -7,7 +7,8 @@ docs/research/half-gain.json, so that several calls add up to the whole table: n
 with `--forecast-again`, and `--minutes 0` says what is known. `--tuning` does the same in worlds on which the prior may be chosen,
 and `--few` measures the regret of a thousand people as a share of that of random actions instead. `--sizes` says how well a smooth
 rule of sizes could do: the power law that is fitted to what is true in these very worlds, in all but the world of a row, and in
-tuning worlds; and the last together with the forecast.
+tuning worlds; and the last together with the forecast. `--attempts` simulates more worlds of the prior, for rows that have a
+forecast, and says how right each of `SUMMARIES` of what was found there would be.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 from confide.lab.environments import Environment
 from confide.lab.environments.registry import resolve
 from confide.lab.experiments.worlds import EVALUATION, TUNING
-from confide.lab.simulation.half_gain import BEYOND, half_gain, people_until_half
+from confide.lab.simulation.half_gain import BEYOND, PEOPLE, half_gain, people_until_half, prior
 from confide.lab.simulation.simulate import prepare, run
 from confide.privacy import Guarantee, Joint, Local, Shuffle
 
@@ -56,6 +58,8 @@ class HalfGainRow:
     forecast: float | None = None
     share_of_random: float | None = None
     """Of a thousand people, over that of acting at random."""
+    many: list[float] | None = None
+    """People until half in each of `MANY` worlds of the prior, one run in each: for attempts."""
 
     @property
     def off(self) -> float | None:
@@ -65,6 +69,31 @@ class HalfGainRow:
         if self.true == self.forecast:
             return 1.0
         return max(self.forecast / self.true, self.true / self.forecast)
+
+    @property
+    def right(self) -> bool:
+        """Whether the forecast is within the factor."""
+        return self.off is not None and self.off <= WITHIN
+
+
+MANY = 24
+
+
+def _mean(numbers: Array) -> float:
+    return float(np.exp(np.log(numbers).mean()))
+
+
+def _middle_half(numbers: Array) -> float:
+    quarter = len(numbers) // 4
+    return _mean(np.sort(numbers)[quarter : len(numbers) - quarter])
+
+
+SUMMARIES: dict[str, Callable[[Array], float]] = {
+    "geometric mean": _mean,
+    "median": lambda numbers: float(np.median(numbers)),
+    "geometric mean of the middle half": _middle_half,
+}
+"""Attempts at a better middle of what is found in `MANY` worlds, by name."""
 
 
 def table(tuning: bool) -> list[tuple[WorldAt, Guarantee]]:
@@ -88,15 +117,47 @@ def kept(place: Path) -> dict[tuple[WorldAt, str], HalfGainRow]:
     return {((row.world, row.horizon), row.guarantee): row for row in rows}
 
 
+def attempts(rows: list[HalfGainRow]) -> str:
+    """How many rows each summary of many worlds gets right, beside the forecast that is built."""
+    known = [row for row in rows if row.many and row.true is not None and row.forecast is not None]
+    lines = [f"as built: {sum(row.right for row in known)} of {len(known)}"]
+    for name, summary in SUMMARIES.items():
+        tried = [replace(row, forecast=_whole(summary(np.minimum(row.many or [], BEYOND)))) for row in known]
+        lines.append(f"{name} of {MANY} worlds: {sum(row.right for row in tried)} of {len(tried)}")
+    return "\n".join(lines)
+
+
+def _whole(people: float) -> float:
+    return math.inf if people > PEOPLE[-1] else people
+
+
 def write(rows: list[HalfGainRow], place: Path) -> None:
     """Keep rows, what is beyond 10^7 by that word; the file appears whole or not at all."""
     told = [
-        json.dumps({name: "beyond" if value == math.inf else value for name, value in asdict(row).items()})
+        json.dumps(
+            {
+                name: [round(number, 1) for number in np.minimum(value, BEYOND)]
+                if isinstance(value, list)
+                else "beyond"
+                if value == math.inf
+                else value
+                for name, value in asdict(row).items()
+                if name != "many" or value
+            }
+        )
         for row in rows
     ]
     draft = place.with_suffix(f".{os.getpid()}.partial")
     draft.write_text("[\n" + ",\n".join(told) + "\n]\n", encoding="utf-8")
     os.replace(draft, place)
+
+
+def simulated(row: HalfGainRow, promise: Guarantee) -> HalfGainRow:
+    """The row with what is found in many worlds of the prior, if it has a forecast."""
+    if row.forecast is None or row.many:
+        return row
+    worlds = prior(resolve(row.world, row.horizon, None).spec, MANY)
+    return replace(row, many=[people_until_half(world, promise, seeds=1) for world in worlds])
 
 
 def measured(row: HalfGainRow, promise: Guarantee, few: bool, again: bool) -> HalfGainRow:
@@ -186,6 +247,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--sizes", action="store_true", help="how well a rule of sizes alone could do; measures nothing"
     )
+    parser.add_argument("--attempts", action="store_true", help="other middles, of more worlds of the prior")
     parser.add_argument("--json", type=Path, help="where rows are kept, if not in docs/research")
     options = parser.parse_args(arguments)
     place = options.json or RESEARCH / ("half-gain-tuning.json" if options.tuning else "half-gain.json")
@@ -198,11 +260,15 @@ def main(arguments: list[str] | None = None) -> int:
             break
         key = (world, str(promise))
         before = rows.get(key, HalfGainRow(*world, str(promise)))
-        rows[key] = measured(before, promise, options.few, options.forecast_again)
+        rows[key] = (
+            simulated(before, promise)
+            if options.attempts
+            else measured(before, promise, options.few, options.forecast_again)
+        )
         if rows[key] != before:
             print(*asdict(rows[key]).values(), flush=True)
             write(list(rows.values()), place)
-    print(said(list(rows.values()), len(every)))
+    print(attempts(list(rows.values())) if options.attempts else said(list(rows.values()), len(every)))
     return 0
 
 

@@ -79,8 +79,8 @@ def _about(people: float) -> str:
     return f"{round(people / size) * size:,}"
 
 
-def prior(spec: Spec) -> list[Environment]:
-    """Worlds of these sizes."""
+def prior(spec: Spec, worlds: int | None = None) -> list[Environment]:
+    """Worlds of these sizes: `worlds` of them, by default `WORLDS`."""
     shape = f"{spec.states}x{spec.actions}"
     families: list[Callable[[int], str]] = [
         lambda seed: f"random/{shape}?seed={seed}",
@@ -90,7 +90,7 @@ def prior(spec: Spec) -> list[Environment]:
         families.append(lambda seed: f"climb/{spec.states}?slip={0.1 + 0.02 * (seed % 10):.2f}&rest=0.15")
     if spec.horizon == 1 or spec.states == 1:
         families = [lambda seed: f"arms/{shape}?seed={seed}"]
-    addresses = [families[number % len(families)](FIRST_SEED + number) for number in range(WORLDS)]
+    addresses = [families[number % len(families)](FIRST_SEED + number) for number in range(worlds or WORLDS)]
     return [resolve(address, spec.horizon, spec.dynamics) for address in addresses]
 
 

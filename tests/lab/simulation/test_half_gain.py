@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from confide.privacy import Joint, Local, Shuffle
 from confide.service.contract.folder import Folder
 from confide.service.dashboard.story import outlook
 from tests.refusals import refused
+from tools import half_gain as tool
 
 SIZES = ["--epsilon", "3", "--delta", "1e-4", "--json"]
 
@@ -80,6 +82,23 @@ def test_sentences() -> None:
     assert HalfGain(math.inf, 5e6, math.inf).sentence.startswith("half of the possible gain takes more than 10,000,000")
     assert list(beside(Shuffle(2.0, 1e-5))) == ["shuffle", "local", "joint"]
     assert beside(Local(2.0))["joint"] == Joint(2.0, 1e-6) and beside(Local(rho=1.0)) == {"local": Local(rho=1.0)}
+
+
+def test_attempts_are_judged_as_the_forecast_is() -> None:
+    """Of 24 numbers of which a quarter each is far below and far above, the middle half is right and the mean of all is not."""
+    many = [1.0] * 8 + [1000.0] * 12 + [2000.0] * 4
+    row = tool.HalfGainRow("chain/4", None, str(Local(1.0)), true=1000.0, forecast=4000.0, many=many)
+    beyond = replace(row, true=math.inf, forecast=math.inf, many=[math.inf] * tool.MANY)
+    text = tool.attempts([row, beyond, replace(row, many=None)])
+    assert "as built: 1 of 2" in text and "\nmedian of 24 worlds: 2 of 2" in text
+    assert "geometric mean of 24 worlds: 1 of 2" in text
+
+
+def test_kept_rows_are_read_as_they_were(tmp_path: Path) -> None:
+    row = tool.HalfGainRow("chain/4", None, str(Local(1.0)), true=math.inf, many=[1.0, 2.5])
+    tool.write([row, replace(row, world="chain/5", many=None)], tmp_path / "rows.json")
+    assert list(tool.kept(tmp_path / "rows.json").values()) == [row, replace(row, world="chain/5", many=None)]
+    assert (tmp_path / "rows.json").read_text().count("many") == 1
 
 
 def test_simulation_service_and_dashboard_say_the_same(
