@@ -30,6 +30,7 @@ ELSEWHERE = {
     "service/collector/founding.py": "which trusts have a service, and which learners and options go with each",
     "service/contract/admission.py": "which trust stands on how many of a batch are honest",
     "service/contract/contract.py": "which trusts a contract may have; what a paper prints is none",
+    "analysis/fitting/featured.py": "what is about tables of states is refused",
     "analysis/fitting/fit.py": "a linear fit is Gaussian; a paper's algorithm asks what the paper asks",
     "analysis/fitting/learning.py": "a learner is built for one calibration",
     "analysis/fitting/linear.py": "papers judge nothing",

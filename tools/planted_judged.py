@@ -62,6 +62,22 @@ MUTANTS = (
         unseen="whoever does not know the fit's key sees the same law: that few are exchanged holds given the key",
     ),
     Mutant(
+        "those who judge are in the sums of features too",
+        "data/statistics/counting.py",
+        "lived.add(rows, episodes[-1], base, episodes[-1].counted, gone)",
+        "lived.add(rows, episodes[-1], base, episodes[-1].counted | True, gone)",
+        ("tests/analysis/fitting/test_featured.py::test_those_who_judge_are_in_no_sum",),
+        unseen="fits with features have no attack of their own",
+    ),
+    Mutant(
+        "a user's moments in a log are three times as long as they may be",
+        "data/statistics/logged_moments.py",
+        "rounded = np.rint(cells * kept[:, None] / grid)",
+        "rounded = np.rint(3 * cells * kept[:, None] / grid)",
+        ("tests/analysis/fitting/test_featured.py::test_no_two_people_of_a_log_are_further_apart_than_the_price",),
+        unseen="fits with features have no attack of their own",
+    ),
+    Mutant(
         "those who judge are counted too",
         "data/statistics/keeping.py",
         "mine = fresh[words >= np.uint64(min(round(share * 2.0**64), 2**64 - 1))]",

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..errors import InvalidInput
+from ..errors import FormatError, InvalidInput
 from .output import plain_number
 
 if TYPE_CHECKING:
-    from ..analysis.reporting.stated import Findings
+    from ..analysis.reporting.stated import Findings, StatedJudgement
+    from ..mdp.described import DescribedFeatures
     from ..privacy import Guarantee
 
 F = TypeVar("F", bound=Callable[..., object])
 
 OPTIONS = (
-    click.option("--learner", help="apvi, vapvi, pevi or one of your own; by default apvi, or pevi with features."),
+    click.option(
+        "--learner",
+        help="apvi, vapvi, pevi, linear or one of your own; by default apvi, linear with described features, pevi with a table.",
+    ),
     click.option("--pessimism", help="adaptive, bernstein or hoeffding; for vapvi and pevi adaptive or printed."),
     click.option("--bonus-scale", type=float, help="Factor on the pessimism; never changes privacy."),
-    click.option("--features", type=click.Path(dir_okay=False), help="For vapvi and pevi: a public table (S, A, d)."),
+    click.option(
+        "--features",
+        type=click.Path(dir_okay=False),
+        help="A public description (.json) of features of columns; or, for vapvi and pevi, a public table (S, A, d).",
+    ),
     click.option(
         "--feature-bound", type=float, help="No feature vector is longer; by default the longest one's length."
     ),
@@ -74,7 +84,9 @@ def chosen_learner(arguments: dict[str, Any], default: str | None = "auto") -> t
     if pessimism is not None:
         settings["pessimism"] = pessimism
     table, bound, clip = (arguments.pop(name) for name in ("features", "feature_bound", "clip_features"))
-    if table is not None:
+    if isinstance(table, Mapping) or str(table).endswith(".json"):
+        arguments["features"] = described_features(table, (bound, clip))
+    elif table is not None:
         from ..mdp.knowledge import read_table
         from ..mdp.linear import LinearFeatures
 
@@ -83,6 +95,26 @@ def chosen_learner(arguments: dict[str, Any], default: str | None = "auto") -> t
         settings["split"] = True
     settings |= own_options(arguments.pop("option"), RESERVED)
     return learner, settings
+
+
+def described_features(place: object, about_tables: tuple[float | None, bool]) -> DescribedFeatures:
+    """The features that a file of JSON, or a section of a fit file, describes. about_tables: bound and clip, which tables take."""
+    from ..mdp.described import DescribedFeatures
+
+    if about_tables != (None, False):
+        raise InvalidInput(
+            "features-have-ranges",
+            "Described features are cut to their ranges. Leave --feature-bound and --clip-features out.",
+        )
+    if isinstance(place, Mapping):
+        return DescribedFeatures.declared(place)
+    try:
+        values = json.loads(Path(str(place)).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InvalidInput("features-file-missing", f"There is no file {place}. Correct --features.") from error
+    except ValueError as error:
+        raise FormatError("features-not-json", f"A description of features is JSON. {place} is not: {error}") from error
+    return DescribedFeatures.declared(values)
 
 
 def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, Any]:
@@ -130,6 +162,14 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
 
     gain, practice = findings.get("gain"), findings.get("practice")
     unit = "person" if promise is None else noun(promise)
+    judged = findings.get("judged")
+    if gain is None and findings.get("judged_said"):
+        surely = judged is not None and judged["sure"]
+        click.echo(adoption_verdict(judged, unit) if judged and surely else "no change recommended: not surely better")
+        for line in resting_lines(findings):
+            click.echo(line)
+        if promise is not None:
+            click.echo(f"guarantee: {promise}, which hides {promise.unit}")
     if gain is not None and practice is not None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
         better = findings.get("recommended", gain["sure"])
@@ -153,6 +193,16 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
         if not gain["sure"] and findings.get("needed_to_be_sure") is not None:
             needed = plain_number(findings["needed_to_be_sure"])
             click.echo(f"to be sure, if it is as good as it looks: about {needed} {plural(unit)}")
+
+
+def adoption_verdict(judged: StatedJudgement, unit: str) -> str:
+    """What is surely better where no value of the whole policy is stated: the share of decisions that others judged."""
+    from ..analysis.reporting.numbers import each
+
+    more, low, high = (plain_number(judged[key], sign=True) for key in ("gain", "low", "high"))
+    often = f"better in part, if followed in {10 * judged['alpha']:g} of 10 decisions"
+    better = "better than current practice" if judged["alpha"] == 1 else often
+    return f"{better}: {more} {each(unit)}, from {low} to {high} (95% interval)"
 
 
 def resting_lines(findings: Findings) -> list[str]:

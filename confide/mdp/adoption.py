@@ -104,8 +104,9 @@ class Specification(NamedTuple):
 
 class Episodes(NamedTuple):
     """Sensitive: episodes one after the other. starts: (n+1,), where each begins; states, actions, rewards in [0, 1]: (rows,);
-    propensity: (rows,), or none where they are not logged. group: (n,), the public group of each, or none where there are none.
-    lost: (n,), 1 where a person was lost to follow-up after the last row that is known, or none where no user can be.
+        propensity: (rows,), or none where they are not logged. group: (n,), the public group of each, or none where there are none.
+    lost: (n,), 1 where a person was lost to follow-up after the last row that is known, or none where no user can be. observed:
+    (rows, k) what was observed before every decision, where states are made of that, else nothing.
     """
 
     starts: NDArray[np.int64]
@@ -115,6 +116,7 @@ class Episodes(NamedTuple):
     propensity: Array
     group: NDArray[np.int64] = np.empty(0, dtype=np.int64)
     lost: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    observed: Array = np.empty((0, 0))
 
     def __repr__(self) -> str:
         return "Episodes()"

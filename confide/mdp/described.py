@@ -25,10 +25,11 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from statistics import NormalDist
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,10 @@ MOST = {"inputs": 64, "values": 4096, "terms": 512, "actions": 4096, "power": 16
 POWER, COS, SIN, IS, ACTION = "power", "cos", "sin", "is", "action"
 LARGEST = 1e6
 """The largest number in a mix or of an action: beyond it floats would lose what is clipped."""
+USUAL_SPREAD = 0.4
+"""One deviation of a number around the middle of its range, in halves of it, where logs are concerned: charts and forms have room
+for more than what is usual."""
+NORMAL = NormalDist()
 LEAST_SPREAD = 1e-9
 """Of its variance over the cloud, what of a term must not be explained by those before it."""
 
@@ -72,6 +77,14 @@ class Number:
 
     forms = (POWER, COS, SIN)
     listed = 0
+
+    labels: ClassVar[tuple[str, ...]] = ()
+    """None: a number is no list."""
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Low and high."""
+        return self.low, self.high
 
     def encode(self, value: Any) -> float:
         """The number itself, moved into the range."""
@@ -104,6 +117,12 @@ class Number:
         """Values at places in [0, 1) of the range."""
         return self.low + (self.high - self.low) * places
 
+    def usual(self, places: Array) -> Array:
+        """Values at quantiles in [0, 1) of what is usual: normal around the middle, within the range."""
+        cut = np.clip(places, 1e-4, 1 - 1e-4)
+        normal = np.array([NORMAL.inv_cdf(float(one)) for one in cut])
+        return np.asarray(self.spread((1 + np.clip(USUAL_SPREAD * normal, -1.0, 1.0)) / 2))
+
 
 @dataclass(frozen=True)
 class Category:
@@ -124,6 +143,16 @@ class Category:
     def plain(self) -> dict[str, Json]:
         """Name and values."""
         return {"category": self.name, "values": list(self.values)}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values."""
+        return self.values
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """None: a category is no number."""
+        return None
 
     def encode(self, value: Any) -> float:
         """The place of a value."""
@@ -160,6 +189,10 @@ class Category:
         """Values at places in [0, 1)."""
         return np.floor(places * len(self.values))
 
+    def usual(self, places: Array) -> Array:
+        """The same: no value is more usual than another."""
+        return self.spread(places)
+
 
 def unknown_value(name: str) -> InvalidInput:
     """The refusal of a value, which it does not repeat: it may be a user's."""
@@ -167,6 +200,10 @@ def unknown_value(name: str) -> InvalidInput:
 
 
 Input = Number | Category
+
+
+END = Category("episode", ("goes on", "has ended"))
+"""What is observed after the last step of an episode that came to its end, beside inputs of which no one may have that name."""
 
 
 @dataclass(frozen=True)
@@ -273,19 +310,47 @@ class DescribedFeatures:
         made of, if not of
         each.
         """
+        raw = cls._unmixed(inputs, actions, terms, next_terms, numbers)
+        return raw._mixed_over(raw.cloud, combined)
+
+    @classmethod
+    def usually(
+        cls,
+        inputs: Sequence[Input],
+        actions: Sequence[str],
+        terms: Iterable[Sequence[Factor]],
+        numbers: Mapping[str, Sequence[float]] | None = None,
+    ) -> DescribedFeatures:
+        """The same over public states as they are usually spread."""
+        return cls._unmixed(inputs, actions, terms, None, numbers)._mixed_over(usual(inputs))
+
+    @classmethod
+    def _unmixed(
+        cls,
+        inputs: Sequence[Input],
+        actions: Sequence[str],
+        terms: Iterable[Sequence[Factor]],
+        next_terms: Iterable[Sequence[Factor]] | None,
+        numbers: Mapping[str, Sequence[float]] | None,
+    ) -> DescribedFeatures:
+        """Features that are the terms themselves."""
         listed = tuple(tuple(term) for term in terms)
         has = tuple((name, tuple(map(float, values))) for name, values in (numbers or {}).items())
         following = listed if next_terms is None else tuple(tuple(term) for term in next_terms)
         if next_terms is None and any(factor.form == ACTION for term in listed for factor in term):
             following = tuple(term for term in listed if all(factor.form != ACTION for factor in term))
-        raw = cls(tuple(inputs), tuple(actions), listed, np.eye(len(listed)), following, np.eye(len(following)), has)
-        pairs = raw.all_x(raw.cloud).reshape(-1, len(listed))
-        sums = np.eye(len(listed)) if combined is None else combined
+        return cls(tuple(inputs), tuple(actions), listed, np.eye(len(listed)), following, np.eye(len(following)), has)
+
+    def _mixed_over(self, points: Array, combined: Array | None = None) -> DescribedFeatures:
+        """The same terms, mixed so that features are orthogonal over these points."""
+        many = len(self.terms)
+        pairs = self.all_x(points).reshape(-1, many)
+        sums = np.eye(many) if combined is None else combined
         mix = _orthogonal(pairs @ sums.T, "terms") @ sums
-        ahead = _orthogonal(raw.psi(raw.cloud), "next terms")
-        if following and following[0] == ():
+        ahead = _orthogonal(self.psi(points), "next terms")
+        if self.next_terms and self.next_terms[0] == ():
             ahead = ahead[1:]  # the constant needs no foreseeing, and all others have mean zero
-        return cls(raw.inputs, raw.actions_named, listed, mix, following, ahead, has)
+        return replace(self, mix=mix, next_mix=ahead)
 
     @property
     def actions(self) -> int:
@@ -393,6 +458,16 @@ class DescribedFeatures:
             return np.arange(float(self.states))[:, None]
         return spread_evenly(self.inputs, CLOUD)
 
+    def with_end(self) -> DescribedFeatures:
+        """The same features where episodes may come to an end: a category says whether one has, and next features are those of
+        states that go on (0 after the end), and last that there is none. x does not look at it."""
+        going, gone = (Factor(END.name, IS, value) for value in END.values)
+        following = (*((*term, going) for term in self.next_terms), (gone,))
+        mix = np.zeros((self.ahead + 1, len(following)))
+        mix[:-1, :-1], mix[-1, -1] = self.next_mix, 1.0
+        inputs = (*self.inputs, END)
+        return DescribedFeatures(inputs, self.actions_named, self.terms, self.mix, following, mix, self.numbers)
+
     def plain(self) -> dict[str, Json]:
         """Plain values, for JSON."""
         return {
@@ -438,6 +513,34 @@ class DescribedFeatures:
             ) from error
 
     @classmethod
+    def declared(cls, values: object) -> DescribedFeatures:
+        """The features that people describe: as `from_plain` reads them, or with no more than `inputs`, `actions`, `terms` and
+        `numbers`, for which the mix is made over public states as they are usually spread. terms: a list of them, or a word of
+        `WORDS`."""
+        if not isinstance(values, Mapping) or "mix" in values:
+            return cls.from_plain(values)
+        try:
+            unknown = set(values) - {"format", "inputs", "actions", "terms", "numbers"}
+            if unknown or values.get("format", FORMAT) != FORMAT:
+                raise ValueError(
+                    f"its format is not {FORMAT!r}, or it says more: {', '.join(sorted(unknown)) or 'nothing'}"
+                )
+            inputs = tuple(_read_input(each) for each in values["inputs"])
+            terms = values.get("terms", SQUARES)
+            if isinstance(terms, str):
+                if terms not in WORDS:
+                    raise ValueError(f"terms are a list, or one of {', '.join(WORDS)}")
+                listed = WORDS[terms](inputs)
+            else:
+                listed = [tuple(Factor.read(factor) for factor in term) for term in terms]
+            named, numbers = tuple(map(str, values["actions"])), dict(values.get("numbers", {}))
+            return cls.usually(inputs, named, listed, numbers)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise FormatError(
+                "features-unreadable", f"This is not a description of features this version knows: {error}"
+            ) from error
+
+    @classmethod
     def from_bytes(cls, data: bytes) -> DescribedFeatures:
         """Read what `to_bytes` wrote; refuse anything else."""
         try:
@@ -470,12 +573,41 @@ def _read_input(values: Any) -> Input:
 
 def spread_evenly(inputs: Sequence[Input], points: int) -> Array:
     """(points, k) values at the places of an additive recurrence: evenly spread in every dimension, and always the same ones."""
+    places = even_places(inputs, points)
+    return np.column_stack([each.spread(places[:, place]) for place, each in enumerate(inputs)])
+
+
+def even_places(inputs: Sequence[Input], points: int) -> Array:
+    """(points, k) places in [0, 1) of an additive recurrence."""
     golden = 1.0
     for _ in range(64):  # the positive root of g^(k+1) = g + 1
         golden = (1 + golden) ** (1 / (len(inputs) + 1))
     steps = golden ** -np.arange(1.0, len(inputs) + 1)
-    places = (0.5 + np.arange(1, points + 1)[:, None] * steps) % 1.0
-    return np.column_stack([each.spread(places[:, place]) for place, each in enumerate(inputs)])
+    return (0.5 + np.arange(1, points + 1)[:, None] * steps) % 1.0
+
+
+def usual(inputs: Sequence[Input], points: int = CLOUD) -> Array:
+    """(points, k) public states as they are usually spread: numbers around the middle of their range, normally, with a deviation of
+    `USUAL_SPREAD`; categories evenly."""
+    places = even_places(inputs, points)
+    return np.column_stack([each.usual(places[:, place]) for place, each in enumerate(inputs)])
+
+
+def squares(inputs: Sequence[Input]) -> list[Term]:
+    """The constant, every number and its square, and categories but their first values."""
+    numbers = [each.name for each in inputs if not each.listed]
+    powers: list[Term] = [(Factor(name, POWER, power),) for power in (1, 2) for name in numbers]
+    return [(), *powers, *(term for each in inputs for term in each.alone())]
+
+
+def linear(inputs: Sequence[Input]) -> list[Term]:
+    """The constant, every number, and categories but their first values."""
+    return polynomial(inputs, 1)
+
+
+def quadratic(inputs: Sequence[Input]) -> list[Term]:
+    """The constant, every number, all products of two of them, and categories but their first values."""
+    return polynomial(inputs, 2)
 
 
 def polynomial(inputs: Sequence[Input], degree: int) -> list[Term]:
@@ -488,6 +620,11 @@ def polynomial(inputs: Sequence[Input], degree: int) -> list[Term]:
                 held = zip(numbers, powers, strict=True)
                 terms.append(tuple(Factor(name, POWER, power) for name, power in held if power))
     return terms + [term for each in inputs for term in each.alone()]
+
+
+SQUARES = "squares"
+WORDS: dict[str, Callable[[Sequence[Input]], list[Term]]] = {"linear": linear, SQUARES: squares, "quadratic": quadratic}
+"""Lists of terms that have a name."""
 
 
 def _orthogonal(rows: Array, name: str) -> Array:

@@ -198,11 +198,7 @@ class JudgePlan:
         if not promise.private:
             return cls(share, None, logged, previous, groups)
         shares = GROUP_SHARES if groups else SHARES
-        requests = [
-            Request(question_of(name, groups), promise, Schedule.every(1), mechanism=mechanism, share=size)
-            for name, size in shares.items()
-        ]
-        return cls(share, dict(zip(shares, together(requests), strict=True)), logged, previous, groups)
+        return cls(share, designs_of(shares, promise, mechanism, groups), logged, previous, groups)
 
     @property
     def cost(self) -> float:
@@ -379,6 +375,17 @@ def recalled(
 def part_of(name: str) -> str:
     """The part of the question that a release of that name is about."""
     return GAIN if name == BOLDER else name
+
+
+def designs_of(
+    shares: Mapping[str, float], promise: Guarantee, mechanism: str, groups: Sequence[str] = ()
+) -> dict[str, Design]:
+    """The designs of what judging users report, of which each keeps its share of the guarantee."""
+    requests = [
+        Request(question_of(name, groups), promise, Schedule.every(1), mechanism=mechanism, share=size)
+        for name, size in shares.items()
+    ]
+    return dict(zip(shares, together(requests), strict=True))
 
 
 def question_of(name: str, groups: Sequence[str] = ()) -> JudgedQuestion:

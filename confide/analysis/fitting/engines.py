@@ -70,6 +70,11 @@ def count(
     judging: who judges: they are not counted, and their steps are kept instead.
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
     """
+    if data.observed is not None and engine.scheduler is not None:
+        raise InvalidInput(
+            "features-need-threads",
+            "Steps of which features are made never leave this machine. Leave --scheduler out.",
+        )
     if data.vectors is None or engine.scheduler is None:
         apart = split and data.vectors is None
         return _count(data, partial(_run, data, question, engine), progress, apart, judging)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ... import validation
 from ...data.statistics.counting import NO_JUDGES, DatasetCounts, Judging
@@ -20,6 +20,7 @@ from ...data.trajectories.vectors import Vectors
 from ...errors import ConfideError, InvalidInput
 from ...learning.learners.apvi import Apvi, apvi_of
 from ...learning.learners.catalogue import Option
+from ...learning.learners.logged_linear import LoggedLinear
 from ...learning.learners.vapvi import Vapvi
 from ...mdp import PER_STEP
 from ...mdp.adoption import Episodes
@@ -27,6 +28,7 @@ from ...mdp.memory import COUNTS, SUMS, check_memory
 from ...mechanisms.noise import NoiseSource, release_noise, require_secure
 from ...privacy import Certificate, Guarantee, Schedule
 from ...protocol.design import AUTO, TIGHT
+from ...protocol.kinds.judged import JudgedRelease
 from ...protocol.papers import pools
 from ...protocol.trusts.budgets import ALL, visits_for
 from ...protocol.trusts.central import GAUSSIAN, require_central
@@ -38,6 +40,7 @@ from .adopting import JUDGED, Inquiry, JudgePlan
 from .budget import Account, Receipt, account_of
 from .choices import LINEAR, FitChoice, FitChoices
 from .engines import Engine, Progress, count
+from .featured import FeatureInquiry, FeaturePlan, feature_judge, feature_plan
 from .findings import FindingsCallback, LearningTask, Units
 from .forecast import people_needed
 from .learning import LearningResult, OfflineLearner, learning_result, learns_offline, make_learner, nothing_learned
@@ -49,6 +52,9 @@ CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are for no other eyes."""
 
 
+Releases = dict[str, Any]
+"""Releases by their names, each of which has its type."""
+PlannedFit = CountPlan | LinearPlan | FeaturePlan
 Auditor = Callable[[CountPlan | LinearPlan, JudgePlan | None], dict[str, Json]]
 """Attacks a plan, and that of those who judge if any do, and returns what it found."""
 
@@ -94,8 +100,8 @@ class Order:
 
     data: Dataset
     choices: FitChoices
-    plan: CountPlan | LinearPlan
-    learner: OfflineLearner
+    plan: PlannedFit
+    learner: OfflineLearner | LoggedLinear
     account: Account
     audited: dict[str, Json] | None = None
     judge: JudgePlan | None = None
@@ -142,7 +148,7 @@ class Order:
             spent_on = f"fit {self.learner.name}, {self.plan.guarantee}"
             charge = self.account.spend(self.cost, spent_on, counted.files)
             begins("drawing noise")
-            releases: dict[str, Any] = dict(self.plan.release(counted, noise))
+            releases: Releases = dict(self.plan.release(counted, noise))
         return order._taught(releases, (counted.users, counted.judging), charge, noise, callbacks)
 
     def _attacked(self, callbacks: Callbacks) -> Order:
@@ -150,11 +156,18 @@ class Order:
         if callbacks.audit is None:
             return self
         (callbacks.stage or str)("auditing")
-        return replace(self, audited=callbacks.audit(self.plan, self.judge))
+        if self.featured is not None:
+            raise InvalidInput(
+                "features-audit",
+                "Fits with described features have no attack of their own yet. Leave --audit out; their statistic is attacked by "
+                "confide audit --trust central.",
+            )
+        plan = cast("CountPlan | LinearPlan", self.plan)
+        return replace(self, audited=callbacks.audit(plan, self.judge))
 
     def _taught(
         self,
-        releases: dict[str, Any],
+        releases: Releases,
         people: tuple[int, Episodes | None],
         charge: Receipt,
         noise: NoiseSource,
@@ -167,9 +180,7 @@ class Order:
         untaught = self._fit(nothing_learned(self.data.knowledge, users), packed, noise.drawn_by, charge.remarks)
         begins("learning and judging")
         with paid(untaught, out):
-            asking = None if self.judge is None or judges is None else Inquiry(self.judge, judges, noise, releases)
-            learned = self._learn(releases, callbacks.on_judged, asking)
-            answers = {} if asking is None else asking.releases
+            learned, answers = self._asked(judges, noise, releases, callbacks.on_judged)
             packed |= {f"{JUDGED}{part}": release.to_bytes() for part, release in answers.items()}
             result = self._fit(learned, packed, noise.drawn_by, charge.remarks)
             if out is not None:
@@ -178,9 +189,32 @@ class Order:
         self.account.certify(charge.number, result.certificate.digest)
         return result
 
+    @property
+    def featured(self) -> FeaturePlan | None:
+        """The plan of a fit with described features, if it is one."""
+        return None if self.data.observed is None else cast(FeaturePlan, self.plan)
+
+    def _asked(
+        self, judges: Episodes | None, noise: NoiseSource, releases: Releases, on_judged: FindingsCallback | None
+    ) -> tuple[LearningResult, dict[str, JudgedRelease]]:
+        """What is learned, and what judging users reported, if there are any."""
+        judge = None if judges is None else self.judge
+        if self.featured is not None:
+            inquiry = (
+                None
+                if judge is None or judges is None
+                else FeatureInquiry(judge, judges, noise, self.data.floor or 0.0)
+            )
+            found = self.featured.learned(releases, inquiry)
+            if on_judged is not None:
+                on_judged(found.findings)
+            return found, {} if inquiry is None else inquiry.releases
+        asking = None if judge is None or judges is None else Inquiry(judge, judges, noise, releases)
+        return self._learn(releases, on_judged, asking), {} if asking is None else asking.releases
+
     def _too_few(self, people: int) -> bool:
         """Whether of this many people, which is public, too few would judge for that to repay its price."""
-        needed = _steps_logged(self.data) or self.data.groups is not None
+        needed = (_steps_logged(self.data) and self.data.observed is None) or self.data.groups is not None
         usual = self.judge is not None and self.choices.judge == AUTO and not needed
         return usual and people < FEWEST_PEOPLE
 
@@ -233,13 +267,16 @@ class Order:
         return Check(tuple(problems), self.plan.guarantee, self.cost, remaining, noise, noise_in, users, needed, share)
 
     def _learn(
-        self, releases: dict[str, Any], on_judged: FindingsCallback | None, asking: Inquiry | None = None
+        self,
+        releases: Releases,
+        on_judged: FindingsCallback | None,
+        asking: Inquiry | None = None,
     ) -> LearningResult:
         knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         scale = self.choices.scale
         if self.plan.counts:
             declared = self.data.floor is not None, self.choices.unconfounded
-            task = LearningTask(self.learner, scale, knowledge, units, *declared)
+            task = LearningTask(cast(OfflineLearner, self.learner), scale, knowledge, units, *declared)
             return learning_result(task, releases, self.choices.alone, on_judged, asking)
         linear_learner: Any = self.learner
         learner, told = replace(linear_learner, scale=scale), self.choices.unconfounded
@@ -288,7 +325,7 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     return Order(data, choices, plan, learner, account, judge=judge_plan(data, choices, plan, learner))
 
 
-def can_judge(data: Dataset, choices: FitChoices, learner: OfflineLearner) -> bool:
+def can_judge(data: Dataset, choices: FitChoices, learner: OfflineLearner | LoggedLinear) -> bool:
     """Whether people can judge what a fit learns: policies of apvi from tight counts of people who come once."""
     ours = apvi_of(learner)
     judgeable = ours is not None and ours.judgeable
@@ -296,9 +333,11 @@ def can_judge(data: Dataset, choices: FitChoices, learner: OfflineLearner) -> bo
 
 
 def judge_plan(
-    data: Dataset, choices: FitChoices, plan: CountPlan | LinearPlan, learner: OfflineLearner
+    data: Dataset, choices: FitChoices, plan: PlannedFit, learner: OfflineLearner | LoggedLinear
 ) -> JudgePlan | None:
     """What is asked of those who judge, if any do: for the same guarantee as is made to those who are counted."""
+    if data.observed is not None:
+        return _features_judge(data, choices, plan)
     suits = can_judge(data, choices, learner)
     if choices.judge == NONE or (choices.judge == AUTO and not suits):
         if data.groups is not None:
@@ -325,13 +364,29 @@ def judge_plan(
     return JudgePlan.of(share, plan.promise, choices.mechanism, logged, previous, groups)
 
 
+def _features_judge(data: Dataset, choices: FitChoices, plan: PlannedFit) -> JudgePlan | None:
+    """The same of a fit with described features: people judge where their chances of actions are logged."""
+    if choices.judge not in (NONE, AUTO) and data.floor is None:
+        raise InvalidInput(
+            "features-judge-needs-propensities",
+            "People judge a linear policy by logged probabilities of actions. Name them (--propensity, with "
+            "--propensity-floor), or say --judge none.",
+        )
+    if choices.judge == NONE:
+        return None
+    share = USUAL_SHARE if choices.judge == AUTO else validation.number("judge", choices.judge)
+    return feature_judge(data, plan.promise, share)
+
+
 def _steps_logged(data: Dataset) -> bool:
     """Whether propensities of several steps are logged, which only people who judge can use."""
     return data.floor is not None and data.knowledge.spec.horizon > 1
 
 
-def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner, CountPlan | LinearPlan]:
+def planned(data: Dataset, choices: FitChoices) -> tuple[Dataset, OfflineLearner | LoggedLinear, PlannedFit]:
     """The data as it is counted, the learner, and what is asked at which price."""
+    if data.observed is not None:
+        return data, *feature_plan(data, choices)
     learner, options = choices.learner, dict(choices.options)
     if learner == AUTO:  # fewer questions share the guarantee than vapvi asks, and under privacy that gains more
         learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"

@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "labels": ("source", "confirmed", "file", "states", "actions"),
     "edges": ("file", "states", "actions"),
+    "features": ("format", "inputs", "actions", "terms", "numbers"),
     "guarantee": (
         "rho",
         "epsilon",
@@ -104,6 +105,15 @@ class FitFile:
         files = self.sections.get("data", {}).get("files", [])
         return (files,) if isinstance(files, str) else tuple(map(str, files))
 
+    def _described(self, named: bool) -> dict[str, object]:
+        """The features that a section describes, if there is one. named: whether a file of them is named, too."""
+        if named and "features" in self.sections:
+            raise InvalidInput(
+                "fit-file-features-twice",
+                f"[features] of {self.path} describes features, and [learner] names a file of them. Leave one out.",
+            )
+        return {"features": dict(self.sections["features"])} if "features" in self.sections else {}
+
     @property
     def folder(self) -> Path:
         """The folder of its results."""
@@ -114,13 +124,14 @@ class FitFile:
         """The settings by the names of a command's options."""
         values: dict[str, Any] = {}
         for section, entries in self.sections.items():
-            if section in ("columns", "labels", "edges", "card"):
+            if section in ("columns", "labels", "edges", "features", "card"):
                 continue
             for key, value in entries.items():
                 if (section, key) not in (("data", "files"), ("learner", "options")):
                     values[RENAMED.get((section, key), key)] = value
         values["columns"] = dict(self.sections.get("columns", {}))
         values["card"] = dict(self.sections.get("card", {}))
+        values |= self._described("features" in values)
         values["option"] = tuple(
             f"{key}={value}" for key, value in self.sections.get("learner", {}).get("options", {}).items()
         )
@@ -186,12 +197,15 @@ def sections_of(sources: tuple[str, ...], arguments: Mapping[str, Any]) -> dict[
     if sources:
         sections["data"] = {"files": [_name(text) for text in sources]}
     for section, keys in SECTIONS.items():
-        if section in ("columns", "labels", "edges", "output", "card"):
+        if section in ("columns", "labels", "edges", "features", "output", "card"):
             continue
         for key in keys:
             option = RENAMED.get((section, key), key)
             if option in settings and (section, key) not in (("data", "files"), ("learner", "options")):
                 value = settings[option]
+                if isinstance(value, Mapping):  # described features have a section of their own
+                    sections["features"] = dict(value)
+                    continue
                 sections.setdefault(section, {})[key] = _name(value) if key in PATHS else value
     columns = settings.get("columns") or {}
     columns = dict(parse(columns) if isinstance(columns, str) else columns)

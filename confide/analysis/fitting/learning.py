@@ -14,6 +14,7 @@ from ...learning.learners.apvi import apvi_of, plan_of
 from ...learning.learners.catalogue import Option
 from ...mdp import Policy
 from ...mdp.critic import VectorPolicy
+from ...mdp.feature_policy import FeaturePolicy
 from ...mdp.knowledge import Knowledge
 from ...protocol.design import TIGHT
 from ...protocol.releases import CountRelease
@@ -61,7 +62,7 @@ def learns_offline(learner: object) -> bool:
 class LearningResult(NamedTuple):
     """A learned policy, its values (H+1, S) for the declared states, and findings about it; vectors have no values."""
 
-    policy: Policy | VectorPolicy
+    policy: Policy | VectorPolicy | FeaturePolicy
     values: NDArray[np.float64] | None
     findings: Findings
 

@@ -8,7 +8,6 @@ kept, and asked again for every question.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from ...mdp import PER_STEP
 from ...mdp.linear import BlockFeatures, LinearFeatures
 from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.noise import NoiseSource
-from ...privacy import Act, Certificate, Guarantee, Loss, compose, keeps, rho_of, true_guarantee
+from ...privacy import Act, Certificate, Guarantee, keeps
 from ...privacy.calibration import calibration_failed
 from ...protocol.design import PAPER, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
@@ -35,14 +34,14 @@ from ...protocol.kinds.values import ValuesForm, ValuesRelease
 from ...protocol.releases import Aggregate
 from ...validation import Json
 from .linear_learning import VALUES, gram_name
-from .plan import FAILURE, ONCE, RELEASED, RETURNS, assumptions
+from .plan import FAILURE, ONCE, RELEASED, RETURNS, PricedPlan, assumptions
 
 VALUES_SHARE = 0.05
 """Of the guarantee, spent on people's returns and what V_1 predicts for them."""
 
 
 @dataclass(frozen=True)
-class LinearPlan:
+class LinearPlan(PricedPlan):
     """A fit of `vapvi` or `pevi` with every choice made; it has the attributes of `CountPlan`.
 
     values: None where nothing is judged: as papers have it, and without privacy.
@@ -91,7 +90,7 @@ class LinearPlan:
         values_design = make(Request(ValuesForm(form), promise, ONCE, share=VALUES_SHARE)) if judged else None
         made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, values_design, failure, calibration)
         validation.between("failure", failure, 1e-12, 0.5)
-        if promise.private and calibration != PAPER and not keeps(made._loss, promise):
+        if promise.private and calibration != PAPER and not keeps(made.loss, promise):
             raise calibration_failed(promise)
         return made
 
@@ -121,20 +120,6 @@ class LinearPlan:
     def acts(self) -> list[Act[NoiseMechanism]]:
         """The acts of privacy: all Gram sums are one, people's returns another."""
         return [design.act for design in (self.design, self.values) if design is not None]
-
-    @cached_property
-    def _loss(self) -> Loss:
-        return compose([act.loss for act in self.acts])
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The true guarantee of all acts together."""
-        return true_guarantee(self._loss, self.promise)
-
-    @cached_property
-    def cost(self) -> float:
-        """The rho that a ledger is charged."""
-        return rho_of(self._loss) or 0.0
 
     @property
     def noise_stated(self) -> tuple[float, str]:

@@ -21,7 +21,7 @@ from ...mdp import Spec
 from ...mdp.knowledge import Knowledge
 from ...mechanisms.mechanism import NoiseMechanism
 from ...mechanisms.noise import NoiseSource
-from ...privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
+from ...privacy import Act, Certificate, Guarantee, Loss, Schedule, compose, rho_of, true_guarantee
 from ...protocol.design import AUTO, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.bandit import BanditQuestion, Counted
@@ -81,8 +81,37 @@ RELEASED = {
 }
 """What each release is about, in words."""
 FAILURE = 0.05
+OF_VALUES = "of values, not of privacy:"
+"""How conditions begin that no guarantee needs."""
+
 ONCE = Schedule.every(1)
 """The schedule of a data set: one release."""
+
+
+class PricedPlan:
+    """What follows from the acts of a plan and from what they are to keep."""
+
+    promise: Guarantee
+
+    @property
+    def acts(self) -> list[Act[NoiseMechanism]]:
+        """The acts of privacy."""
+        raise NotImplementedError
+
+    @cached_property
+    def loss(self) -> Loss:
+        """That of all acts together."""
+        return compose([act.loss for act in self.acts])
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The true guarantee of all acts together."""
+        return true_guarantee(self.loss, self.promise)
+
+    @cached_property
+    def cost(self) -> float:
+        """The rho that a ledger is charged."""
+        return rho_of(self.loss) or 0.0
 
 
 class Published(NamedTuple):
@@ -424,10 +453,7 @@ def law_of(release: CountRelease, most: int) -> NDArray[np.float64]:
     return np.asarray(shares[ranges] / np.bincount(ranges)[ranges])
 
 
-LOST_BY = (
-    "of values, not of privacy: who is lost to follow-up depends on nothing that matters but the last recorded state and "
-    "action"
-)
+LOST_BY = f"{OF_VALUES} who is lost to follow-up depends on nothing that matters but the last recorded state and action"
 
 
 def assumptions(data: Dataset) -> list[str]:
@@ -467,7 +493,7 @@ def assumptions(data: Dataset) -> list[str]:
         public,
         f"{_charged_once(data)}; the curator keeps the data to itself",
         *missing,
-        "of values, not of privacy: the recorded state tells all that matters for what follows, and for what practice did",
+        f"{OF_VALUES} the recorded state tells all that matters for what follows, and for what practice did",
     ]
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InvalidInput
+from ...learning.learners.logged_linear import LoggedLinear
 from ...learning.learners.vapvi import Vapvi
+from ...mdp.described import DescribedFeatures
 from ...mdp.linear import BlockFeatures
 from ...protocol.design import TIGHT
 from ...protocol.kinds.returns import ReturnsRelease
@@ -17,6 +19,7 @@ from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices
 from .adopting import JUDGED, Recollection
+from .featured import FEATURES, FeatureRecollection, FeatureRelease, feature_result
 from .findings import LearningTask, Units
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner
 from .linear_learning import is_linear, linear_result, read_releases
@@ -28,7 +31,7 @@ FREE = ("pessimism", "constant", "remainder", "kappa", "ridge", "failure")
 
 def releases_of(fit: Fit) -> dict[str, Any]:
     """The releases that a fit keeps, by name."""
-    if is_linear(fit.releases):
+    if is_linear(fit.releases) or FEATURES in fit.releases:
         raise InvalidInput(
             "release-of-linear-learner",
             "This release holds a linear learner's own statistics about its own values, so no other policy can be "
@@ -72,7 +75,9 @@ def refit(
     source, old = (None, fit) if isinstance(fit, Fit) else _load(fit)
     chosen = old.config["learner"] if learner is None else learner
     units = Units.of(old.config)
-    if is_linear(old.releases):
+    if old.config.get("features") is not None:
+        name, learned, changes = _of_features(old, chosen, scale, options, units)
+    elif is_linear(old.releases):
         name, learned, changes = _again(old, chosen, scale, options, units)
     else:
         made = make_learner(chosen, old.knowledge, options, _calibration(old))
@@ -93,6 +98,23 @@ def refit(
         if source is not None:
             settle(source)
     return new
+
+
+def _of_features(
+    old: Fit, chosen: object, scale: float | None, options: Mapping[str, object], units: Units
+) -> tuple[str, LearningResult, dict[str, Any]]:
+    """Learn again from moments of features: nothing can be chosen, so the policy is the same, and so is what was said of it."""
+    if chosen != LoggedLinear.name or options or scale is not None:
+        raise InvalidInput(
+            "features-learner", "Described features are for learner linear, which takes no options. Name no other."
+        )
+    knowledge = old.knowledge
+    described, ends = DescribedFeatures.from_plain(old.config["features"]), bool(old.config["ends"])
+    learner = LoggedLinear(described, knowledge.spec.horizon, ends, float(knowledge.end_reward))
+    floor = old.config.get("propensity_floor")
+    asking = FeatureRecollection(old.releases, floor or 0.0) if old.config.get("judge") else None
+    released = FeatureRelease.from_bytes(old.releases[FEATURES])
+    return LoggedLinear.name, feature_result(learner, released, units, asking), {}
 
 
 def _again(

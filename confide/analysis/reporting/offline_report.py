@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ... import validation
 from ...mdp import CURRENT_PRACTICE, Policy
 from ...mdp.critic import VectorPolicy
+from ...mdp.feature_policy import FeaturePolicy
 from ...privacy import Certificate, Guarantee
 from . import drawing
 from .group_gains import groups_section, sentences_of
@@ -30,6 +31,16 @@ LONGEST_TABLE = 60
 """States up to which a policy that is the same at every step is written as a table."""
 
 MOST_COLOURS = len(drawing.COLOURS)
+
+
+def formula_section(policy: FeaturePolicy) -> str:
+    """A policy by described features, in a sentence."""
+    return (
+        f"<p>For each of {policy.horizon} steps, a formula: the action with the largest score, which is a weighted sum of "
+        f"{len(policy.features.terms)} terms made of {escape(', '.join(each.name for each in policy.features.inputs))}. "
+        "All weights are in policy.csv; <code>confide export folder --to sql</code>, or <code>py</code>, writes it as "
+        "SQL or as Python that needs no other package.</p>"
+    )
 
 
 def policy_section(policy: Policy | VectorPolicy, states: Sequence[str], actions: Sequence[str]) -> str:
@@ -120,7 +131,7 @@ def _steps(steps: Sequence[int], horizon: int) -> str:
 
 def render(
     *,
-    policy: Policy | VectorPolicy,
+    policy: Policy | VectorPolicy | FeaturePolicy,
     certificate: Certificate,
     findings: Findings,
     config: dict[str, Any],
@@ -130,6 +141,10 @@ def render(
     """The report as an HTML page. findings: what was computed from the release, in people's units; config: public choices."""
     unit, steps = noun(certificate.guarantee), int(config["horizon"])
     differences = with_labels(findings.get("differences") or [], states, actions)
+    if config.get("features") is not None:
+        described = formula_section(cast(FeaturePolicy, policy))
+    else:
+        described = policy_section(cast("Policy | VectorPolicy", policy), states, actions)
     sections = [
         _verdict(findings, certificate.guarantee),
         section(f"The guarantee for every {unit}", _promise(certificate)),
@@ -139,7 +154,7 @@ def render(
         section("Where it leaves current practice", differences_section(differences, unit, steps)),
         section("How much of the problem the data covers", _coverage(findings)),
         section("What privacy costs", _cost(findings, certificate.guarantee)),
-        section("The policy", policy_section(policy, states, actions)),
+        section("The policy", described),
         section("The certificate", pairs(certificate.rows())),
         section("What the words mean", glossary()),
     ]
@@ -167,6 +182,8 @@ def summary(findings: Findings, certificate: Certificate, steps: int) -> str:
 def _verdict(findings: Findings, promise: Guarantee) -> str:
     gain, people, unit = findings.get("gain"), int(findings["users"]), noun(promise)
     units = plural(unit)
+    if gain is None and findings.get("judged_said"):
+        return _adopted(findings, unit, promise)
     if gain is None:
         value, lower = _number(findings.get("value")), _number(findings.get("lower"))
         worth = f"of value {value} {each(unit)}" if findings.get("value") is not None else "not evaluated"
@@ -220,6 +237,32 @@ def _verdict(findings: Findings, promise: Guarantee) -> str:
 def _sentences(lines: Sequence[str]) -> str:
     """Lines as sentences."""
     return " ".join(f"{escape(line[0].upper() + line[1:])}." for line in lines)
+
+
+def _adopted(findings: Findings, unit: str, promise: Guarantee) -> str:
+    """The verdict where no value of the whole policy is stated, but others judged a share of its decisions."""
+    judged, people = findings.get("judged"), int(findings["users"])
+    better = judged is not None and bool(judged["sure"])
+    headline = "No change recommended: it cannot be said that this policy is better than current practice."
+    sentence = ""
+    if judged is not None:
+        often = f"{10 * judged['alpha']:g} of 10 decisions"
+        span = f"between {_number(judged['low'])} and {_number(judged['high'])}"
+        sentence = f"Followed in {often}, the best guess of its gain is {written(judged['gain'], sign=True)} {each(unit)}; with "
+        sentence += f"95&nbsp;% confidence it is {span}."
+        if better and judged["alpha"] < 1:
+            headline = (
+                f"Followed in {often} this policy is better than current practice, by {_number(judged['gain'])} {each(unit)}. "
+                "The whole of it is not recommended."
+            )
+        elif better:
+            headline = f"This policy is better than current practice, by {_number(judged['gain'])} {each(unit)}."
+    rests = _sentences([*(findings.get("assumes") or []), findings["judged_said"]])
+    return (
+        f'<header class="{"yes" if better else "no"}"><h1>{headline}</h1><p>{sentence} {rests}</p>'
+        f'<p class="soft">Learned from {people:,} {plural(unit)}, under the {word("promise", "guarantee")} '
+        f"{escape(str(promise))}.</p></header>"
+    )
 
 
 def _power(findings: Findings, unit: str) -> str:

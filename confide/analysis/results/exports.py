@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import CURRENT_PRACTICE
+from ...mdp.feature_policy import FeaturePolicy
 from ...validation import Json
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def as_sql(fit: Fit) -> str:
     best, columns = chosen(fit), fit.config["columns"]
     numbered = fit.states == tuple(map(str, range(len(fit.states)))) and not fit.config.get("edges", {}).get("states")
     cuts = fit.config.get("edges", {}).get("states")
-    step, state = _quoted(columns.get("step") or "step"), _quoted((columns.get("state") or ["state"])[0])
+    step, state = quoted(columns.get("step") or "step"), quoted((columns.get("state") or ["state"])[0])
     first = int(fit.config.get("steps_from", 0))
     lines = []
     for h, row in enumerate(best):
@@ -58,12 +59,12 @@ def as_sql(fit: Fit) -> str:
                 where = " OR ".join(f"({_condition(fit.states[s])})" for s in inside)
                 where = f"({where})"
             else:
-                listed = ", ".join(str(s) if numbered else _text(fit.states[s]) for s in inside)
+                listed = ", ".join(str(s) if numbered else text_of(fit.states[s]) for s in inside)
                 where = f"{state} IN ({listed})"
-            lines.append(f"  WHEN {when}{where} THEN {_text(fit.actions[action])}")
+            lines.append(f"  WHEN {when}{where} THEN {text_of(fit.actions[action])}")
     if not lines:
-        return f"-- {CURRENT_PRACTICE} everywhere\n{_text(CURRENT_PRACTICE)}\n"
-    return "\n".join(["CASE", *lines, f"  ELSE {_text(CURRENT_PRACTICE)}", "END"]) + "\n"
+        return f"-- {CURRENT_PRACTICE} everywhere\n{text_of(CURRENT_PRACTICE)}\n"
+    return "\n".join(["CASE", *lines, f"  ELSE {text_of(CURRENT_PRACTICE)}", "END"]) + "\n"
 
 
 def as_arrays(fit: Fit) -> dict[str, NDArray[np.generic]]:
@@ -85,12 +86,35 @@ def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[np.generic]:
     """
     if step is None:
         step = _steps(fit, inputs)
+    if fit.formula is not None:
+        return _predicted(fit, fit.formula, inputs, step)
     states = states_of(fit, inputs) if fit.config.get("vectors") is None else _points(fit, inputs)
     steps = np.broadcast_to(np.asarray(0 if step is None else step), (len(states),))
-    best = fit.policy.chosen(validation.indices("steps", steps, int(fit.config["horizon"])), states)
+    best = fit.tabled.chosen(validation.indices("steps", steps, int(fit.config["horizon"])), states)
     fit.warn_of(bool((best >= 0).any()))
     names = np.array([*fit.actions, CURRENT_PRACTICE], dtype=object)
     return np.asarray(names[best])
+
+
+def _predicted(fit: Fit, policy: FeaturePolicy, inputs: object, step: ArrayLike | None) -> NDArray[np.generic]:
+    """(n,) the actions of a policy by described features, for a table with the columns that its description names."""
+    features = policy.features
+    columns = [np.asarray(_column(inputs, each.name)) for each in features.inputs]
+    rows = features.checked(
+        np.column_stack(
+            [
+                [each.encode(value) for value in column.tolist()]
+                for each, column in zip(features.inputs, columns, strict=True)
+            ]
+        )
+    )
+    steps = np.broadcast_to(np.asarray(0 if step is None else step), (len(rows),))
+    steps = validation.indices("steps", steps, policy.horizon)
+    x, best = features.all_x(rows), np.zeros(len(rows), dtype=np.int64)
+    for number in np.unique(steps):
+        best[steps == number] = policy.chosen(int(number), x[steps == number])
+    fit.warn_of(True)
+    return np.array(features.actions_named, dtype=object)[best]
 
 
 def _points(fit: Fit, inputs: Any) -> NDArray[np.float64]:
@@ -159,15 +183,17 @@ def _condition(label: str) -> str:
         between = re.fullmatch(r"(\S+) <= (.+) < (\S+)", piece)
         single = re.fullmatch(r"(.+) (<|>=) (\S+)", piece)
         if between:
-            parts.append(f"{between[1]} <= {_quoted(between[2])} AND {_quoted(between[2])} < {between[3]}")
+            parts.append(f"{between[1]} <= {quoted(between[2])} AND {quoted(between[2])} < {between[3]}")
         elif single:
-            parts.append(f"{_quoted(single[1])} {single[2]} {single[3]}")
+            parts.append(f"{quoted(single[1])} {single[2]} {single[3]}")
     return " AND ".join(parts)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name of SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(text: str) -> str:
+def text_of(text: str) -> str:
+    """A text of SQL."""
     return "'" + text.replace("'", "''") + "'"

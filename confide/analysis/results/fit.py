@@ -12,10 +12,11 @@ import os
 import secrets
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ from ... import validation
 from ...errors import FormatError, InvalidInput, NotRecommended
 from ...mdp import CURRENT_PRACTICE, Policy, Spec
 from ...mdp.critic import Critic, VectorPolicy
+from ...mdp.feature_policy import FeaturePolicy
 from ...mdp.knowledge import Knowledge
 from ...mdp.linear import BlockFeatures, LinearFeatures
 from ...privacy import Certificate
@@ -45,6 +47,7 @@ from .folder import (
 from .toml import as_toml
 
 Table = NDArray[np.float64]
+FittedPolicy = Policy | VectorPolicy | FeaturePolicy
 
 
 def arrays_of(
@@ -73,8 +76,12 @@ def arrays_of(
 
 def read_arrays(
     stored: Any, config: dict[str, Any]
-) -> tuple[Policy | VectorPolicy, Table | None, Knowledge, LinearFeatures | None]:
+) -> tuple[FittedPolicy, Table | None, Knowledge, LinearFeatures | None]:
     """The policy, values, knowledge and features that `arrays_of` saved."""
+    if "features" in stored.files:
+        described = FeaturePolicy.from_bytes(stored["features"].tobytes())
+        spec = Spec(1, described.features.actions, described.horizon, config["model"])
+        return described, None, _knowledge(stored, spec, config), None
     features = LinearFeatures(stored["phi"], float(stored["bound"])) if "phi" in stored.files else None
     if "vectors" in stored.files:
         width, bound, intercept, clip = validation.array("vectors", stored["vectors"], (4,)).tolist()
@@ -138,7 +145,7 @@ class Fit:
     computed from them, in people's units. features: the public table of a linear learner, if it has one.
     """
 
-    policy: Policy | VectorPolicy
+    policy: FittedPolicy
     values: NDArray[np.float64] | None
     knowledge: Knowledge
     releases: dict[str, bytes]
@@ -153,21 +160,42 @@ class Fit:
         return f"Fit({self.config.get('learner')}, {self.certificate.guarantee})"
 
     @property
+    def formula(self) -> FeaturePolicy | None:
+        """The policy by described features, if it is one."""
+        return cast(FeaturePolicy, self.policy) if self.config.get("features") is not None and self._learned else None
+
+    @property
+    def tabled(self) -> Policy | VectorPolicy:
+        """The policy for numbered states, or for vectors, where it is no formula."""
+        return cast("Policy | VectorPolicy", self.policy)
+
+    @property
+    def _learned(self) -> bool:
+        """Whether anything was learned from the release yet."""
+        return "assumes" in self.findings
+
+    @property
     def users(self) -> int:
         """How many people the data held: public, as neighbouring data sets have equally many."""
         return int(self.findings["users"])
 
-    def act(self, step: int, state: ArrayLike, rng: np.random.Generator | None = None) -> int | str:
-        """An action for one person in a state: a number, a label, or a vector. Labels are answered with labels.
+    def act(
+        self, step: int, state: ArrayLike | Mapping[str, object], rng: np.random.Generator | None = None
+    ) -> int | str:
+        """An action for one person in a state: a number, a label, a vector, or what is observed by name. Labels are answered with
+        labels.
 
         Where people should go on as they do now, the answer is `"current practice"`.
         """
+        if self.formula is not None:
+            self.warn_of(True)
+            return self.formula.act(step, cast(Mapping[str, object], state))
         if not isinstance(state, str):
-            action = self.policy.act(step, state, rng)
+            action = self.tabled.act(step, cast(ArrayLike, state), rng)
             self.warn_of(action != CURRENT_PRACTICE)
             return action
         number = self.states.index(validation.choice("state", state, self.states))
-        action = self.policy.act(step, number, rng)
+        action = self.tabled.act(step, number, rng)
         self.warn_of(action != CURRENT_PRACTICE)
         return self.actions[action] if isinstance(action, int) else action
 
@@ -199,7 +227,7 @@ class Fit:
 
     def table(self) -> Policy:
         """The policy as a table over numbered states; refused where states are vectors."""
-        if isinstance(self.policy, VectorPolicy):
+        if not isinstance(self.policy, Policy):
             raise InvalidInput(
                 "policy-of-vectors",
                 "This policy is for states that are vectors. Use a policy for numbered states here.",
@@ -283,6 +311,12 @@ class Fit:
             ) from error
         return target
 
+    def _arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The arrays of the policy; of one by described features its bytes, beside the public tables."""
+        if self.formula is not None:
+            return {**_tables(self.knowledge), **self.formula.arrays()}
+        return arrays_of(self.tabled, self.values, self.knowledge, self.features)
+
     def _config(self) -> dict[str, Json]:
         """The configuration that is saved, without how long it took: that would be a measurement of work on raw data."""
         names = {"states": list(self.states), "actions": list(self.actions)}
@@ -292,7 +326,7 @@ class Fit:
         (draft / CONFIG).write_text(config_text(SCHEMA, self._config()), encoding="utf-8")
         self.certificate.save(draft / CERTIFICATE)
         (draft / RELEASE).write_bytes(pack_file(self.releases))
-        np.savez_compressed(draft / POLICY, **arrays_of(self.policy, self.values, self.knowledge, self.features))  # type: ignore[arg-type]
+        np.savez_compressed(draft / POLICY, **self._arrays())  # type: ignore[arg-type]
         if page is None:
             return
         (draft / REPORT).write_text(page, encoding="utf-8")
@@ -301,6 +335,10 @@ class Fit:
         if self.config.get("fit_file"):
             above = "# The settings of this fit. The data and its tables are named, not where they lie.\n"
             (draft / FIT_FILE).write_text(as_toml(self.config["fit_file"], above), encoding="utf-8")
+        if self.formula is not None:
+            from .feature_exports import as_csv
+
+            (draft / TABLE).write_text(as_csv(self.formula), encoding="utf-8")
         if isinstance(self.policy, Policy) and self.values is not None:
             with open(draft / TABLE, "w", encoding="utf-8", newline="") as file:
                 self._write_table(csv.writer(file), self.policy, self.values)

@@ -84,6 +84,7 @@ class Partial:
     previous: NDArray[np.int64] = field(default_factory=_nothing)
     lost: NDArray[np.int64] = field(default_factory=_nothing)
     weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    lived: Episodes | None = None
 
     def __repr__(self) -> str:
         """A text that tells nothing of its contents."""
@@ -98,13 +99,14 @@ class Partial:
 class DatasetCounts:
     """Counts of a whole data set, in units of the question, and the problems found in it. Sensitive but for `users`.
 
-    users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
-    over episodes, of u, u^2 and 1, as `ReturnsQuestion` counts them. clipped, shortened: how many
-    rewards, and how many vectors, were. stored: every user's steps, where states are vectors. halves: the cells of two random
-    halves of the people, where they were counted apart.
-    judging: the steps of those who judge, who are not counted; previous: (A+1, S, A) actions by the one before, flat. weighed:
-    rewards by logged propensities, if given. files: what was read. came: (most,) of histories, how many have this many episodes.
-    lost: (S A + 1,) how many were lost after each state and action, and how many were not.
+        users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
+        over episodes, of u, u^2 and 1, as `ReturnsQuestion` counts them. clipped, shortened: how many
+        rewards, and how many vectors, were. stored: every user's steps, where states are vectors. halves: the cells of two random
+        halves of the people, where they were counted apart.
+    judging: the steps of those who judge, who are not counted; lived: those of all others, where states are observed; previous:
+    (A+1, S, A) actions by the one before, flat. weighed: rewards by logged propensities, if given. files: what was read. came:
+    (most,) of histories, how many have this many episodes. lost: (S A + 1,) how many were lost after each state and action, and how
+    many were not.
     """
 
     cells: NDArray[np.int64]
@@ -123,6 +125,7 @@ class DatasetCounts:
     previous: NDArray[np.int64] = field(default_factory=_nothing)
     came: NDArray[np.int64] = field(default_factory=_nothing)
     lost: NDArray[np.int64] = field(default_factory=_nothing)
+    lived: Episodes | None = None
 
     @property
     def people(self) -> int:
@@ -221,7 +224,7 @@ def count_part(
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
     episodes, base, shortened, weights = [_room(0)], 1, 0, [np.empty(0)]
-    collector, kept = PointCollector(data), StepCollector(data)
+    collector, kept, lived = PointCollector(data), StepCollector(data), StepCollector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
     previous = PreviousActions(question.spec if judging.previous else None)
@@ -249,6 +252,8 @@ def count_part(
             weigh(data, rows, episodes[-1], base, question.counts.levels, weighed)
         if (keep or apart) and not sums.problems.any():
             kept.add(rows, episodes[-1], base, ~episodes[-1].counted if apart else episodes[-1].counted, gone)
+        if data.observed is not None and not sums.problems.any():
+            lived.add(rows, episodes[-1], base, episodes[-1].counted, gone)
         if not sums.problems.any():
             previous.add(rows, episodes[-1], base, gone)
         if data.vectors is not None and not sums.problems.any():
@@ -281,6 +286,7 @@ def count_part(
         previous.cells,
         sums.lost,
         np.concatenate(weights),
+        lived.episodes() if data.observed is not None else None,
     )
 
 
@@ -349,6 +355,7 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
         previous=np.sum([partial.previous for partial in parts], axis=0),
         came=np.sum([partial.came for partial in parts], axis=0),
         lost=np.sum([partial.lost for partial in parts], axis=0),
+        lived=together([partial.lived for partial in parts if partial.lived is not None]),
     )
 
 

@@ -71,6 +71,7 @@ class StepCollector:
             tuple[NDArray[np.bool_], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
         ] = []
         self._groups: list[NDArray[np.int64]] = []
+        self._observed: list[NDArray[np.float64]] = []
         self._gone: list[NDArray[np.int64]] = []
 
     def __repr__(self) -> str:
@@ -95,6 +96,8 @@ class StepCollector:
         propensity = rows.propensity[mine] if rows.propensity.size else np.empty(0)
         self._groups.append(rows.group[mine & fresh] if rows.group.size else rows.group)
         self._gone.append(gone[mine])
+        if self._data.observed is not None:
+            self._observed.append(rows.points[mine])
         self._columns.append(
             (fresh[mine], rows.state[mine].astype(np.int32), rows.action[mine].astype(np.int32), paid, propensity)
         )
@@ -120,13 +123,15 @@ class StepCollector:
             step = np.arange(len(states)) - np.repeat(starts[:-1], np.diff(starts))
             paid = knowledge.rewards[np.minimum(step, len(knowledge.rewards) - 1), states, actions]
         columns = states.astype(np.int64), actions.astype(np.int64), paid, propensity
-        return Episodes(starts, *columns, np.concatenate(self._groups), (lost != THERE).astype(np.int64))
+        observed = np.concatenate(self._observed) if self._observed else np.empty((0, 0))
+        return Episodes(starts, *columns, np.concatenate(self._groups), (lost != THERE).astype(np.int64), observed)
 
 
 def together(parts: Sequence[Episodes]) -> Episodes | None:
     """The episodes of all parts; None where none were kept."""
     if not parts:
         return None
+    parts = [part for part in parts if part.people] or parts[:1]
     before = np.cumsum([0, *(len(part.states) for part in parts)])
     starts = [part.starts[:-1] + offset for part, offset in zip(parts, before, strict=False)]
     columns = (np.concatenate(column) for column in zip(*(part[1:] for part in parts), strict=True))

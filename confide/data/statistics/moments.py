@@ -48,7 +48,8 @@ def _steps(question: MomentsQuestion, episodes: ObservedEpisodes) -> _ClippedSte
     y[..., 0] = question.reward_weight * (np.clip(rewards, 0.0, 1.0) - 0.5)
     if not question.single:
         following = observations[:, 1:].reshape(people * steps, width)
-        y[..., 1:] = question.next_weight * features.psi(following).reshape(people, steps, features.ahead)
+        change = features.psi(following) - (features.psi(seen) if question.increments else 0.0)
+        y[..., 1:] = question.next_weight * change.reshape(people, steps, features.ahead)
     block = features.block(actions)
     return _ClippedSteps(x, y, block, clip_factors(question, x, y, block))
 

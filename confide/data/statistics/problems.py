@@ -107,13 +107,16 @@ def _rule(data: Dataset, kind: int) -> RowRule:
     state = f"one of the {data.states.size} declared"
     if data.vectors is not None:
         state = f"made of numbers, and no longer than {data.vectors.features.bound:g}, the declared norm"
+    if data.observed is not None:
+        state = "made of numbers, and of public values of its categories"
+    unlisted = data.vectors is not None or data.observed is not None
     rules = {
         **_ALWAYS,
         **_rules_of_order(data),
         tally.NO_STATE: RowRule(
             "row-state-missing",
             "Every row must tell its state; none may be missing.",
-            "Fill them in." if data.vectors is not None else MISSING_WAYS,
+            "Fill them in." if unlisted else MISSING_WAYS,
         ),
         tally.STATE: RowRule("row-state", f"Every state must be {state}.", data.states.help),
         tally.ACTION: RowRule(

@@ -18,6 +18,7 @@ from .columns import Columns
 from .groups import PublicGroups
 from .keys import keys
 from .labels import BY_END, MISSING, UNREADABLE, Coding, real_numbers, whole_numbers
+from .observations import Observations
 from .sources import DataPart
 from .vectors import Vectors
 
@@ -137,7 +138,7 @@ class Dataset:
     labels came from the data. floor: no logged propensity is lower, where they are given. return_range: returns are clipped to it,
     in people's units, where it is declared. model_named: whether the dynamics were declared, or are the default. missing: what
     becomes of missing entries, which are refused by default. groups: public groups of people, if any are declared. weights: what is
-    public of sampling weights, if people have any.
+    public of sampling weights, if people have any. observed: the columns that described features are made of, if states are that.
     """
 
     parts: tuple[DataPart, ...]
@@ -160,6 +161,7 @@ class Dataset:
     missing: str | None = None
     groups: PublicGroups | None = None
     weights: SamplingWeights | None = None
+    observed: Observations | None = None
 
     def with_dynamics(self, model: str) -> Dataset:
         """The same data for `stationary` or `per-step` dynamics."""
@@ -184,12 +186,14 @@ class Dataset:
         """The public declaration as plain values, for the record."""
         knowledge, vectors = self.knowledge, self.vectors
         vector_columns: Json = None
+        listed = vectors is None and self.observed is None
         if vectors is not None:
             features = vectors.features
             vector_columns = {"columns": list(vectors.columns), "norm": features.bound, "intercept": features.intercept}
         return {
-            "states": None if vectors is not None else knowledge.states,
+            "states": knowledge.states if listed else None,
             "vectors": vector_columns,
+            **({} if self.observed is None else {"features": self.observed.features.plain()}),
             "actions": knowledge.spec.actions,
             "horizon": knowledge.spec.horizon,
             "model": knowledge.spec.dynamics,
@@ -236,7 +240,10 @@ class Dataset:
         user, episode = named(columns.user or columns.episode), named(columns.episode if columns.user else None)
         here, after = ([batch.column(name) for name in names] for names in (columns.state, columns.next_state))
         points, next_points = np.empty((0, 0)), np.empty((0, 0))
-        if self.vectors is None:
+        if self.observed is not None:
+            points, following = self.observed.read(here), nothing
+            state = self.observed.coded(points)
+        elif self.vectors is None:
             state, following = self.states.encode(here), self.states.encode(after) if after else nothing
         else:
             points, next_points = self.vectors.read(here), self.vectors.read(after) if after else next_points
@@ -282,7 +289,7 @@ class Dataset:
     def __repr__(self) -> str:
         """A text that tells shapes only."""
         spec = self.knowledge.spec
-        states = "vectors" if self.vectors is not None else self.knowledge.states
+        states = "vectors" if self.vectors or self.observed else self.knowledge.states
         sizes = f"states={states}, actions={spec.actions}, horizon={spec.horizon}"
         return f"Dataset(parts={len(self.parts)}, {sizes})"
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from ...mdp.described import DescribedFeatures
+
 NARROWEST = 1e-150
 """Of a reward range, so that no float overflows that is divided by its width, or multiplied, or squared."""
 
@@ -26,7 +28,8 @@ NARROWEST = 1e-150
 LabelsDeclared: TypeAlias = "str | Path | Mapping[str, Sequence[object]] | None"
 EdgesDeclared: TypeAlias = "str | Path | Mapping[str, Mapping[str, Sequence[float]]] | None"
 Declared: TypeAlias = (
-    "str | Path | float | Sequence[str] | tuple[float, float] | Mapping[str, object] | ArrayLike | None"
+    "str | Path | float | Sequence[str] | tuple[float, float] | Mapping[str, object] | ArrayLike | DescribedFeatures"
+    " | None"
 )
 """What a declaration can be."""
 
@@ -107,6 +110,9 @@ class Declaration:
     """No state vector is longer."""
     intercept: bool = False
     """Add a one to every state vector."""
+
+    features: DescribedFeatures | None = None
+    """A public description of features: states are what its inputs observe, in columns of these names."""
 
     propensity: str | None = None
     """The column of logged probabilities of the actions; for one step, and for `compare`."""

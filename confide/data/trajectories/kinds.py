@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InvalidInput
 from .columns import ORDERED, Columns, DeclaredColumns, find
-from .labels import Coding, Labelled
+from .labels import Coding
 from .sources import DataPart
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def text_columns(columns: Columns, states: Coding, actions: Coding) -> tuple[str
     """The columns that may hold text."""
     texts = [name for name in (columns.user, columns.episode) if name is not None]
     coded = ((states, (*columns.state, *columns.next_state)), (actions, tuple(columns.action)))
-    return (*texts, *(name for coding, names in coded if isinstance(coding, Labelled) for name in names))
+    return (*texts, *(name for coding, names in coded for name in coding.texts(names)))
 
 
 def kind_of_type(type_: pa.DataType) -> str:

@@ -64,6 +64,10 @@ class Coding(Protocol):
         """The way out for an entry that is none of them, in a sentence."""
         ...
 
+    def texts(self, columns: Sequence[str]) -> Sequence[str]:
+        """Those of its columns that may hold text."""
+        ...
+
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The numbers, with MISSING and UNREADABLE for entries that have none."""
         ...
@@ -92,6 +96,10 @@ class Numbered:
     def help(self) -> str:
         """The way out for an entry that is none of them, in a sentence."""
         return f"They count from 0 to {self.declared - 1:,}: declare more, or list them in a file of labels (--labels)."
+
+    def texts(self, columns: Sequence[str]) -> Sequence[str]:
+        """None: entries are numbers."""
+        return ()
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """Whole numbers as they are; the caller checks that they are below `size`."""
@@ -135,6 +143,10 @@ class Labelled:
     def help(self) -> str:
         """The way out for an entry that is none of them, in a sentence."""
         return "Add them to the list of labels (--labels), or correct them."
+
+    def texts(self, columns: Sequence[str]) -> Sequence[str]:
+        """All: labels may be text."""
+        return columns
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The position of each entry in the list."""
@@ -214,6 +226,10 @@ class Cut:
     def help(self) -> str:
         """The way out for an entry that is none of them, in a sentence."""
         return "Correct them: each must be a number."
+
+    def texts(self, columns: Sequence[str]) -> Sequence[str]:
+        """None: entries are numbers."""
+        return ()
 
     def encode(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """The number of each entry's combination of bins."""

@@ -10,6 +10,7 @@ from typing import Any
 from ... import validation
 from ...errors import InvalidInput
 from ...mdp import STATIONARY, Spec
+from ...mdp.described import DescribedFeatures
 from ...mdp.knowledge import Knowledge
 from ...mdp.memory import check_memory
 from ...validation import Json
@@ -19,6 +20,7 @@ from .declaration import Declaration, Declared, EdgesDeclared, LabelsDeclared, R
 from .groups import PublicGroups
 from .kinds import columns_of, order_kept, text_columns
 from .labels import BY_CATEGORY, BY_END, MISSING_WAYS, Coding, Cut, Labelled, Numbered, coding
+from .observations import Observations
 from .places import DataSource, folders_of, home_of, parts_of
 from .sources import DataPart
 from .text_forms import TextForm
@@ -50,11 +52,14 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
     if not sources:
         raise InvalidInput("source-missing", "There is nothing to read. Give a file, a directory, a table or a query.")
     units, labels, edges = declared.units, label_book(declared.labels), bin_edges(declared.edges)
+    if declared.features is not None:
+        labels = {**labels, "actions": _actions(declared.features, declared.actions, labels.get("actions"))}
     action_code = coding("actions", declared.actions, labels, edges)
     cut = tuple(name for bins in edges.values() for name in bins.columns)
     parts = _parts(sources, declared.table, declared.form, cut)
     vectors = _vectors(declared, parts[0], action_code.size, (labels.get("states"), edges.get("states")))
-    state_code = _states(declared, labels, edges) if vectors is None else vectors
+    observed = _observations(declared, parts[0], (labels.get("states"), edges.get("states")))
+    state_code: Coding = vectors or observed or _states(declared, labels, edges)
     spec = Spec(state_code.size, action_code.size, declared.horizon, declared.model or STATIONARY)
     check_memory(spec)
     knowledge = _knowledge(declared, spec, units)
@@ -63,11 +68,19 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
         declared.roles, state_code.columns, action_code.columns, rewards_known, declared.order_by, spec.horizon == 1
     )
     columns = columns_of(parts, wanted, state_code, action_code)
+    if observed is not None:
+        if columns.cut is not None:
+            raise InvalidInput(
+                "features-know-no-losses",
+                "Fits with described features know of no episodes that are not followed further. Take whole ones.",
+            )
+        columns = replace(columns, next_state=())  # what follows is what the next row observes
     groups = _groups(declared, parts)
     texts, inferred = text_columns(columns, state_code, action_code), order_kept(parts, columns)
     texts = texts if groups is None else (*texts, groups.column)
     users, order = declared.user_rule, declared.order
-    _check_lost(columns.lost is not None or declared.missing == BY_END, spec, vectors is not None, users)
+    unlisted = vectors is not None or observed is not None
+    _check_lost(columns.lost is not None or declared.missing == BY_END, spec, unlisted, users)
     no_propensities = vectors is not None or rewards_known or users.mode == GROUP
     floor = _floor(columns.propensity, declared.propensity_floor, spec, no_propensities)
     order.check(columns, users, spec.horizon)
@@ -92,7 +105,8 @@ def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Datas
         declared.model is not None,
         declared.missing,
         groups,
-        _weights(declared, columns.weight, vectors is not None or users.mode in (GROUP, ALL)),
+        _weights(declared, columns.weight, unlisted or users.mode in (GROUP, ALL)),
+        observed,
     )
 
 
@@ -174,6 +188,44 @@ def _vectors(declared: Declaration, part: DataPart, actions: int, coded: tuple[A
     _only_vectors(numbered)
     names = part.schema().names
     return Vectors.declared(declared.state_columns, names, actions, declared.norm, declared.intercept, declared.clip)
+
+
+def _observations(
+    declared: Declaration, part: DataPart, coded: tuple[Labelled | None, Cut | None]
+) -> Observations | None:
+    """The observations that described features are made of, if any are declared."""
+    if declared.features is None:
+        return None
+    if declared.state_columns is not None:
+        raise InvalidInput(
+            "features-and-vectors",
+            "Features are made of the columns that their description names. Leave --state-columns out.",
+        )
+    if declared.missing is not None:
+        raise InvalidInput(
+            "missing-in-features",
+            "Observations have no category for what is missing. Fill entries in, or give a category such a value.",
+        )
+    if declared.return_range is not None or declared.groups is not None:
+        raise InvalidInput(
+            "features-know-no-groups",
+            "Fits with described features clip no returns and judge no groups. Leave --return-range and --groups out.",
+        )
+    labels, edges = coded
+    numbered = {"states": declared.states, **declared.tables, "labels of states": labels, "edges of states": edges}
+    _only_vectors({name: value is not None or None for name, value in numbered.items()})
+    return Observations.declared(declared.features, part.schema().names)
+
+
+def _actions(features: DescribedFeatures, declared: int | None, labels: Labelled | None) -> Labelled:
+    """The labels of actions, which are those of the description."""
+    named = features.actions_named
+    if (declared is not None and declared != len(named)) or (labels is not None and labels.labels != named):
+        raise InvalidInput(
+            "features-of-other-actions",
+            f"The features are about the actions {', '.join(named)}. Declare no others.",
+        )
+    return Labelled(named)
 
 
 def _knowledge(declared: Declaration, spec: Spec, units: RewardUnits) -> Knowledge:

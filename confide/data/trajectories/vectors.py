@@ -20,8 +20,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class Unlisted:
+    """States that are no list: to the checks of rows all of them are one state, number 0."""
+
+    @property
+    def cuts(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """Empty: nothing is cut."""
+        return ()
+
+    @property
+    def size(self) -> int:
+        """One, to the checks of rows."""
+        return 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name for all: they have no labels."""
+        return ("any",)
+
+    def texts(self, columns: Sequence[str]) -> Sequence[str]:
+        """None: entries are numbers."""
+        return ()
+
+
 @dataclass(frozen=True)
-class Vectors:
+class Vectors(Unlisted):
     """The columns that states are made of. To the checks of rows all of them are one state: number 0."""
 
     columns: tuple[str, ...]
@@ -48,21 +71,6 @@ class Vectors:
             )
         bound = validation.positive("norm", norm)
         return cls(columns, BlockFeatures(actions, len(columns), bound, intercept, clip))
-
-    @property
-    def cuts(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """Empty: nothing is cut."""
-        return ()
-
-    @property
-    def size(self) -> int:
-        """One, to the checks of rows."""
-        return 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Empty: vectors have no labels."""
-        return ("any",)
 
     @property
     def help(self) -> str:

@@ -108,7 +108,9 @@ def move(observations: Array, actions: Integers, rng: np.random.Generator) -> tu
     return _charted(after), rng.random(len(z)) < risk
 
 
-def walk(people: int, rng: np.random.Generator, policy: FeaturePolicy | None = None) -> VitalsEpisodes:
+def walk(
+    people: int, rng: np.random.Generator, policy: FeaturePolicy | None = None, share: float = 1.0
+) -> VitalsEpisodes:
     """This many patients under a policy, or under practice."""
     seen = np.zeros((people, HORIZON + 1, 6))
     actions, lengths = np.zeros((people, HORIZON), dtype=np.int64), np.full(people, HORIZON)
@@ -116,13 +118,15 @@ def walk(people: int, rng: np.random.Generator, policy: FeaturePolicy | None = N
     seen[:, 0], alive = start(people, rng), np.ones(people, dtype=np.bool_)
     for step in range(HORIZON):
         here = seen[:, step]
-        if policy is None:
+        if policy is None or share < 1:
             usual = practice(here)
             drawn = rng.random((people, 1)) > np.cumsum(usual, axis=1)
             actions[:, step] = np.minimum(drawn.sum(axis=1), len(ACTIONS) - 1)
             chances[:, step] = usual[np.arange(people), actions[:, step]]
-        else:
-            actions[:, step] = policy.chosen(step, policy.features.all_x(here))
+        if policy is not None:
+            advised = policy.chosen(step, policy.features.all_x(here))
+            followed = rng.random(people) < share if share < 1 else np.ones(people, dtype=np.bool_)
+            actions[:, step] = np.where(followed, advised, actions[:, step])
         rewards[:, step] = alive * (rng.random(people) < stable(here, actions[:, step]))
         seen[:, step + 1], died = move(here, actions[:, step], rng)
         lengths[alive & died] = step + 1
@@ -130,9 +134,10 @@ def walk(people: int, rng: np.random.Generator, policy: FeaturePolicy | None = N
     return VitalsEpisodes(seen, actions, rewards, chances, lengths)
 
 
-def value(policy: FeaturePolicy | None = None, people: int = SIMULATED, seed: int = 0) -> float:
-    """How many of the steps a patient is stable on average, under a policy or under practice."""
-    return float(walk(people, np.random.default_rng(seed), policy).returns.mean())
+def value(policy: FeaturePolicy | None = None, people: int = SIMULATED, seed: int = 0, share: float = 1.0) -> float:
+    """How many of the steps a patient is stable on average, under a policy or under practice. share: of decisions in which the
+    policy is followed."""
+    return float(walk(people, np.random.default_rng(seed), policy, share).returns.mean())
 
 
 def log(people: int, seed: int = 0) -> dict[str, NDArray[np.generic]]:

@@ -34,7 +34,8 @@ those of sqrt(c) x and sqrt(c) y, so that what is regressed stays the same and l
   v^2 <= C_g, else 4 C_g v^2; in
   different blocks, C_g^2 + 2 C_g v^2, which is never more. At C_g = 1 and v = 1/2 that is 1.5625, where the rule above gives 2.
 
-A step that was not taken adds nothing, which is within both. Rounding cells to a grid g moves the difference of two people
+Nothing of this depends on what y is made of, so increments have the same price. A step that was not taken adds nothing, which is
+within both. Rounding cells to a grid g moves the difference of two people
 by at most g
 in each of the cells that they fill: g sqrt(cells) is added to the l2, and a part of 1e-9, as norms and clips are computed in
 floats.
@@ -60,7 +61,7 @@ import numpy as np
 from ... import validation
 from ...errors import ConfideError, FormatError, InvalidInput
 from ...mdp import PER_STEP, STATIONARY, Spec
-from ...mdp.described import DescribedFeatures
+from ...mdp.described import DescribedFeatures, usual
 from ...mechanisms.gaussian import FINE, Gaussian, sigma_for
 from ...mechanisms.privunit import PrivUnit
 from ...privacy import Act, Guarantee, Sensitivity
@@ -89,11 +90,15 @@ ROUNDING = 1e-9
 
 REWARD_WEIGHT, NEXT_WEIGHT, CLIPPED_AT = 1.5, 1.0, 0.5
 """beta and eta, and at which part of what a typical person could send every user is clipped: chosen on simulated worlds."""
+LOGGED_REWARD, LOGGED_GRAM, LOGGED_VECTOR = 0.5, 0.3, 0.09
+"""Of logs, whose increments are summed: beta, and at which parts of H steps of a usual state G and B are clipped; chosen on logs of
+`lab.environments.vitals` of seeds 100 to 103."""
 
 
 @dataclass(frozen=True)
 class MomentsQuestion(AboutEpisodes, Rounded):
-    """Sums of x x' and x y'. reward_weight, next_weight: beta and eta; gram_bound, vector_bound: C_g and C_b."""
+    """Sums of x x' and x y'. reward_weight, next_weight: beta and eta; gram_bound, vector_bound: C_g and C_b. increments: whether
+    psi(s') - psi(s) is summed instead of psi(s')."""
 
     features: DescribedFeatures
     horizon: int
@@ -102,6 +107,7 @@ class MomentsQuestion(AboutEpisodes, Rounded):
     next_weight: float
     gram_bound: float
     vector_bound: float
+    increments: bool = False
 
     def __post_init__(self) -> None:
         validation.integer("horizon", self.horizon, 1)
@@ -115,6 +121,10 @@ class MomentsQuestion(AboutEpisodes, Rounded):
         ):
             rule = "half the weight of rewards times the root of the bound on x x', for one step"
             raise validation.refusal("moments-vector-bound", "vector_bound", rule, self.vector_bound)
+        if not isinstance(self.increments, bool) or (self.increments and self.single):
+            raise validation.refusal(
+                "moments-increments", "increments", "true or false, and false of one step", self.increments
+            )
         validation.integer("cells", self.cells, 1, MOST_CELLS, "Use fewer features.")
 
     @classmethod
@@ -137,6 +147,19 @@ class MomentsQuestion(AboutEpisodes, Rounded):
         steps = horizon if dynamics == STATIONARY else math.sqrt(horizon)
         bounds = steps * clipped_at * square, steps * clipped_at * math.sqrt(square * spread)
         return cls(features, horizon, dynamics, reward_weight, next_weight, *bounds)
+
+    @classmethod
+    def logged(cls, features: DescribedFeatures, horizon: int) -> MomentsQuestion:
+        """The question to a log: increments, with bounds that follow from how states are usually spread (`mdp.described.usual`); of
+        one step as `of` has it."""
+        if horizon == 1:
+            return cls.of(features, 1)
+        points = usual(features.inputs)
+        square = float((features.all_x(points) ** 2).sum(axis=-1).mean())
+        spread = float((features.psi(points) ** 2).sum(axis=-1).mean())
+        vector = LOGGED_VECTOR * math.sqrt(square * (LOGGED_REWARD**2 / 4 + NEXT_WEIGHT**2 * spread))
+        bounds = horizon * LOGGED_GRAM * square, horizon * vector
+        return cls(features, horizon, STATIONARY, LOGGED_REWARD, NEXT_WEIGHT, *bounds, increments=True)
 
     @property
     def kind(self) -> str:
@@ -249,14 +272,15 @@ class MomentsQuestion(AboutEpisodes, Rounded):
     def to_bytes(self) -> bytes:
         """Versioned bytes; equal questions have equal bytes."""
         numbers = [self.reward_weight, self.next_weight, self.gram_bound, self.vector_bound]
+        numbers += [True] if self.increments else []
         return bytes(msgpack.packb([FORMAT, self.features.to_bytes(), self.horizon, self.dynamics, *numbers]))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MomentsQuestion:
         """Read what `to_bytes` wrote; refuse anything else."""
         try:
-            name, described, *rest = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
-            if name != FORMAT:
+            name, described, *rest = msgpack.unpackb(data, max_array_len=9, max_str_len=64)
+            if name != FORMAT or rest[6:] not in ([], [True]):
                 raise ValueError(f"its format is {name!r}, not {FORMAT!r}")
             return cls(DescribedFeatures.from_bytes(described), *rest)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:

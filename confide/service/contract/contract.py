@@ -98,6 +98,11 @@ def stated(design: Design) -> dict[str, Json]:
 
 def _moments_parts(design: Design) -> dict[str, Json]:
     question = MOMENTS.question_of(design)
+    if question.increments:
+        raise InvalidInput(
+            "contract-increments",
+            "Devices sum features of next states, and this design increments, as fits of logs do. Make another.",
+        )
     return {
         "weights": [question.reward_weight, question.next_weight],
         "bounds": [question.gram_bound, question.vector_bound],

@@ -70,6 +70,9 @@ def test_no_two_people_are_further_apart_than_the_price(table: str, horizon: int
     for changes in ({}, {"reward_weight": 0.5}, {"reward_weight": 4.0}, {"next_weight": 0.1, "clipped_at": 5.0}):
         question = MomentsQuestion.of(features, horizon, dynamics, **changes)
         assert furthest(question, people) <= question.price(FINE).l2
+        if horizon > 1:
+            changing = replace(question, increments=True)
+            assert furthest(changing, people) <= changing.price(FINE).l2 == question.price(FINE).l2
 
 
 def test_the_price_of_one_step_is_that_of_the_worst_two_vectors() -> None:
