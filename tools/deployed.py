@@ -108,6 +108,19 @@ def summed_up(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def beyond(rows: list[dict[str, Any]]) -> list[str]:
+    """A line on each cell of what is deployed whose ratio is above `WORST`, with its interval."""
+    found = []
+    for row in rows:
+        if row["side"] == DEPLOYED and row["ratio"] > WORST:
+            low, high = row["interval"]
+            told = "no interval: its seeds differ by orders of magnitude" if low is None else f"{low:.2f} to {high:.2f}"
+            found.append(
+                f"- {row['world']}, {row['trust']} {row['epsilon']:g}, {row['people']:,} users: {row['ratio']:.2f} ({told})"
+            )
+    return found
+
+
 def measured(cell: DeployedCell, seeds: int) -> list[dict[str, Any]]:
     """The rows of a cell: what is deployed, and what is simulated."""
     return [row_of(cell, side, found) for side, found in regrets(cell, seeds).items()]
@@ -149,6 +162,7 @@ def document(result: dict[str, Any]) -> str:
         *(f"| {side} | {result['mean'][side]:.3f} | {result['worst'][side]:.2f} |" for side in (DEPLOYED, SIMULATED)),
         *(f"| deployed, {trust} | {mean:.3f} | |" for trust, mean in result["by_trust"].items()),
         "",
+        *(["Above the goal:", "", *above, ""] if (above := beyond(rows)) else []),
         "Deployed, by trust, epsilon and number of users:",
         "",
         f"| world | {' | '.join(head)} |",

@@ -89,9 +89,9 @@ def unnoticed(share: float, draws: int = DRAWS) -> float:
     the pairs is asked about as often as every other."""
     with tempfile.TemporaryDirectory() as place:
         trial = Trial(Path(place))
-        rows, many = trial.contract.design.question.rows, trial.contract.tickets(1)
+        weights, many = trial.contract.design.question.law, trial.contract.tickets(1)
         trial.close()
-    law, bad, rng = np.full(rows, 1 / rows), int(share * many), np.random.default_rng(0)
+    law, bad, rng = weights / weights.sum(), int(share * many), np.random.default_rng(0)
     named = rng.multinomial(many - bad, law, draws).astype(np.float64)
     named[:, 0] += bad
     return float(np.mean([not doubtful_rows(one, many * law, DOUBTS) for one in named]))

@@ -34,6 +34,8 @@ GROWTH_FACTOR = 1.01
 MOST_RELEASED, LARGEST_FACTOR = 7e7, 1.2
 # Without privacy, learners that send exploration users plan at every 5 % of growth.
 SCOUTING_FACTOR = 1.05
+ONE_IN = 10
+"""Where devices are asked about pairs, under local privacy and `tight`, one in this many users reports its return instead."""
 # The most equal batches of shufflers; and the options of shufflers that choose their sizes.
 MOST_BATCHES = 1000
 SIZES = {"batch", "tree", "local_epsilon", "burn_in", "widening"}
@@ -94,6 +96,8 @@ def request_for(
         able = frozenset(row for row in able if row[1] != SHARES)
     if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):
         question = asked_for(question, promise)
+    if calibration == TIGHT and promise.trust == LOCAL:
+        others.setdefault("one_in", ONE_IN)
     chosen = {"mixing": mixing, "able": able, "participation": taken, "expected": expected, **others}
     return Request(question, promise, when, calibration, mechanism, **chosen)
 

@@ -40,7 +40,8 @@ class Messages(NamedTuple):
 
     by_pair: whether of an asked pair, else of a sampled step. law: (rows,) weights of the pairs; expected: what they follow,
     (L, S, A), or empty. encoding: bits, one name or sets of `size` names; hit and miss: how likely the true category is named,
-    and any other. received: (rows, k) how many messages named each category, of this many reporters, (rows,).
+    and any other. received: (rows, k) how many messages named each category, of this many reporters, (rows,). share: of the
+    people; others report their return, from which nothing is learned.
     """
 
     by_pair: bool
@@ -52,6 +53,7 @@ class Messages(NamedTuple):
     miss: float
     received: Integers
     reporters: Integers
+    share: float
 
 
 @compiled
@@ -73,7 +75,8 @@ def answer(
     """Add the true categories, out (rows, k), of this many people who follow the policy."""
     if messages.by_pair:
         people_by_row = np.zeros(len(out), dtype=np.int64)
-        split(people, messages.law / messages.law.sum(), rng, people_by_row)
+        about_pairs = people if messages.share == 1.0 else successes(people, messages.share, rng)
+        split(about_pairs, messages.law / messages.law.sum(), rng, people_by_row)
         draw_asked(world, policy, people_by_row, layout, rng, out)
     else:
         visits = np.zeros(policy.shape)
@@ -187,7 +190,7 @@ def _loop(name: str, the_plan: Plan) -> Callable[..., None]:
 def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: one category a person under local privacy, a known model, a learner with a compiled plan."""
     design, learner = setting.design, setting.tabular
-    if design.trust != LOCAL or design.kind.name not in (asked.KIND, step.KIND) or learner is None:
+    if design.trust != LOCAL or not (design.kind.first_visits or design.kind.name == step.KIND) or learner is None:
         return False
     told = design.counts
     followed = told.next_states == told.spec.states or (told.parts == SINGLE_STEP and design.kind.name == step.KIND)
@@ -199,20 +202,22 @@ def messages_of(setting: Setting, learning: LearnerArrays) -> Messages:
     """The messages of a design, of which none was sent."""
     design, learner = setting.design, setting.tabular
     mechanism = cast(SampledStep, design.devices[0])
-    question, by_pair = design.question, design.kind.name == asked.KIND
+    question, pairs = design.question, asked.family_of(design)
+    by_pair, rows = pairs is not None, question.rows if pairs is None else pairs.pairs
     following = learner.expected if learner is not None and by_pair else None
     expected = NOBODY if following is None else following(learning.memory)
     encoding = {KARY: ONE_NAME, SUBSET: SETS}.get(mechanism.encoding, BITWISE)
     return Messages(
         by_pair,
-        np.ones(question.rows),
+        np.ones(rows),
         expected,
         encoding,
         int(mechanism.ones or 0),
         mechanism.hit,
         mechanism.miss,
-        np.zeros((question.rows, question.width), dtype=np.int64),
-        np.zeros(question.rows, dtype=np.int64),
+        np.zeros((rows, question.width), dtype=np.int64),
+        np.zeros(rows, dtype=np.int64),
+        1.0 if pairs is None else pairs.share,
     )
 
 
@@ -220,7 +225,7 @@ def no_counts(setting: Setting) -> Counts:
     """Room for the counts that are estimated, and for how many people were asked about each pair."""
     spec = setting.counts.spec
     pairs = (spec.layers, spec.states, spec.actions)
-    people = np.zeros(pairs) if setting.design.kind.name == asked.KIND else NOBODY
+    people = np.zeros(pairs) if setting.design.kind.first_visits else NOBODY
     return Counts(
         np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, setting.counts.followed)), people
     )

@@ -41,6 +41,10 @@ from ...protocol.releases.release import CountRelease
 from ...validation import Json
 
 CONFIDENCE = 0.95
+WIDE = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+"""Deviations of a normal error to either side of which an interval reaches."""
+SHARP = 0.1
+"""The share of the range of returns that an interval may reach to either side where rounds are taken together."""
 _SHARES = [number / 20 for number in range(21)]
 
 
@@ -88,9 +92,18 @@ def mean_return(design: Design, release: CountRelease, before: CountRelease | No
 
 def _interval(value: float, error: float, top: float, missing: float = 0.0, whole: bool = True) -> MeanReturn:
     """Around a value whose error is normal with this deviation, and to which so much may be missing."""
-    width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * error
+    width = WIDE * error
     low, high = value - width, value + missing + width
     return MeanReturn(value + missing / 2, min(max(low, 0.0), top), max(min(high, top), 0.0), whole)
+
+
+def enough_returns(design: Design, release: CountRelease, before: CountRelease | None) -> bool:
+    """Whether enough returns were reported after `before` that their interval reaches no further than `SHARP` of the range to
+    either side; where none is reported, every round is enough by itself. It depends on numbers of users alone, not on values."""
+    if release.returned is None:
+        return True
+    people = release.returned.people - (0 if before is None or before.returned is None else before.returned.people)
+    return people > 0 and WIDE * math.sqrt(return_variance(1, design.randomizer) / people) <= SHARP
 
 
 def _by_returns(design: Design, release: CountRelease, before: CountRelease | None) -> MeanReturn | None:

@@ -21,7 +21,7 @@ from ...validation import Json
 from ..contract.admission import admission_lines, held_guarantee
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
-from .mean_return import CONFIDENCE, mean_return
+from .mean_return import CONFIDENCE, enough_returns, mean_return
 
 SCHEMA = "confide.story/1"
 MOST_ROUNDS = 200
@@ -38,26 +38,34 @@ def shown_rounds(closed: int) -> list[int]:
 
 
 def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int], bytes | None]) -> dict[str, Any]:
-    """What was learned up to a head. release: the bytes of the release that closed a round."""
+    """What was learned up to a head. release: the bytes of the release that closed a round.
+
+    Where some users report their return, the rounds between two points of the chart are those in which enough of them did; `since`:
+    how many users had come before.
+    """
     closed = 0 if head is None else head.head.round - 1
     rounds: list[dict[str, Json]] = []
     before: Any = None
-    for number in shown_rounds(closed):
+    shown = shown_rounds(closed)
+    for number in shown:
         data = release(number)
         if data is None:
             continue
         closed_release = read_release(contract.design, data)
+        since = 0 if before is None else before.users
         returned = mean_return(contract.design, closed_release, before)
+        told = number == shown[-1] or enough_returns(contract.design, closed_release, before)
         rounds.append(
             {
                 "round": number,
                 "people": closed_release.users,
+                "since": since,
                 "bytes": len(data),
-                "mean_return": None if returned is None else returned.as_json(),
+                "mean_return": returned.as_json() if told and returned is not None else None,
                 "error": float(typical_error(contract.design, closed_release.users)),
             }
         )
-        before = closed_release
+        before = closed_release if told else before
     return {
         "schema": SCHEMA,
         "guarantee": guarantee_in_words(contract),

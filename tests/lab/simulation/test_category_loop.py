@@ -28,9 +28,9 @@ POLICY = Policy.uniform(4, 3, 2).probabilities
 Told = NDArray[np.float64]
 
 CASES: dict[str, dict[str, Any]] = {
-    "asked, sets": {"epsilon": 0.5, "mechanism": "asked-subset"},
-    "asked, one name": {"epsilon": 4.0, "mechanism": "asked-k-ary"},
-    "asked, by step": {"epsilon": 1.0, "model": "per-step", "mechanism": "asked-subset"},
+    "asked_return, sets": {"epsilon": 0.5, "mechanism": "asked-subset"},
+    "asked_return, one name": {"epsilon": 4.0, "mechanism": "asked-k-ary"},
+    "asked_return, by step": {"epsilon": 1.0, "model": "per-step", "mechanism": "asked-subset"},
     "step, bits": {"epsilon": 1.0, "mechanism": "unary"},
     "step, by step": {"epsilon": 1.0, "mechanism": "unary", "model": "per-step"},
     "step, sets": {"epsilon": 1.0, "horizon": 2},
@@ -91,7 +91,7 @@ def test_messages_are_drawn_and_read_as_a_server_does(name: str) -> None:
     assert least(setting, setting) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("name", first_of(["asked, sets", "asked, one name", "step, bits"]))
+@pytest.mark.parametrize("name", first_of(["asked_return, sets", "asked_return, one name", "step, bits"]))
 def test_another_epsilon_is_noticed(name: str) -> None:
     choices = CASES[name]
     assert least(setting_of(**{**choices, "epsilon": 0.4 * choices["epsilon"]}), setting_of(**choices)) < FALSE_ALARM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 from confide.mdp import Policy, Spec, policies
 from confide.privacy import Joint, Local, Schedule, Shuffle
 from confide.protocol.design import Design
-from confide.protocol.kinds.asked import AskedQuestion
 from confide.protocol.releases import Report, Sum
 from confide.protocol.releases.plausibility import excess
 from confide.service.collector.app import Intake
@@ -87,12 +87,13 @@ class Scripted(Lessons):
             spec = self._question.spec
             chance = np.full((spec.horizon, spec.states, 1), 0.9 - 0.01 * self._said)
             answer[2] = policies.to_bytes([Policy(np.concatenate([chance, 1 - chance], axis=2))])
-            answer[-1] = AskedQuestion(self._question.counts, 1000 + np.arange(6) * self._said).law_bytes()
+            law = self._question.law_about(1000 + np.arange(6) * self._said)
+            answer[-1] = replace(self._question, weights=law).law_bytes()
         return answer
 
 
 class Pairs:
-    """A service that asks about six pairs, without a network; a round of reports is as far from its law as a test says."""
+    """A service that asks about six pairs, or the return, without a network; rounds are as far from its law as a test says."""
 
     def __init__(self, place: Path, rounds: int) -> None:
         people = rounds * PEOPLE
@@ -111,7 +112,7 @@ class Pairs:
         self.closer = RoundCloser(self.store, publisher, folder.key(self.contract), lambda seconds: None)
         self.closer._child = Scripted(self.contract)  # type: ignore[assignment]
         self.intake = Intake(self.contract, publisher.question_digests)
-        self.people, self.expected = np.zeros(6), np.zeros(6)
+        self.people, self.expected = np.zeros(7), np.zeros(7)
         self.closer.step()
 
     def head(self) -> Head:
@@ -133,8 +134,9 @@ class Pairs:
         self.people += rows
         assert rows.sum() == PEOPLE and rows.min() >= 0
         bodies = []
-        for row in np.repeat(np.arange(6), rows):
-            cells = np.eye(family.width, dtype=np.int64)[len(bodies) % family.width]
+        for row in np.repeat(np.arange(7), rows):
+            named = family.width if row < family.pairs else 2  # the bit of a return is one of two
+            cells = np.eye(family.width, dtype=np.int64)[len(bodies) % named]
             report = Report(self.contract.design.digest, family.digest, cells, int(row)).to_bytes(self.contract.design)
             identity = (number * PEOPLE + len(bodies)).to_bytes(16)
             bodies.append(Upload(identity, self.contract.digest, number, report).to_bytes())
@@ -145,7 +147,7 @@ class Pairs:
 
     def _with(self, more: int) -> np.ndarray:
         """Every user so far, of whom this many came in this round to the pair, and the others nearly as they should."""
-        others = np.arange(6) != PAIR
+        others = np.arange(7) != PAIR
         whole, left = self.people.copy(), PEOPLE - more
         whole[PAIR] += more
         for _ in range(left):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from confide.mdp import Spec
 from confide.mechanisms.noise import LightNoise
 from confide.privacy import Local, Schedule
 from confide.protocol.accepted import row_of, rows_in_pages
-from confide.protocol.kinds.asked import AskedQuestion
+from confide.protocol.defaults import ONE_IN
 from confide.protocol.kinds.question import asked_by
 from confide.protocol.releases import Report, Sum, release_bytes
 from confide.service.collector import alarms
@@ -38,7 +39,7 @@ def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
     spec, people = Spec(2, 2, 3), 40
     contract = make_service(tmp_path / "tea", spec, Local(epsilon=2.0), people, mechanism="asked-k-ary").contract()
     design, school = contract.design, RoundLearner(contract)
-    assert design.question.kind == "asked"
+    assert design.question.kind == "asked_return"
     state, total, _, _, asked = school.begin()
     luck, received = np.random.default_rng(0), Sum.empty(design)
     for _ in range(people):
@@ -46,7 +47,8 @@ def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
         received.add(respond(design, None, walk, LightNoise()))
     after, _, _, expected, release, then = school.learn(state, total, [(b"", received.to_bytes())])
     decoded = release_bytes.from_bytes(release)
-    assert decoded.counts.people.sum() == people and not decoded.complete
+    assert decoded.returned is not None and not decoded.complete
+    assert decoded.counts.people.sum() + decoded.returned.people == people
     assert state_bytes.from_bytes(after, school.learner).users == people
     assert len(expected) == 8 * 4
     first, second = (design.question.from_bytes_of_member(data).law for data in (asked, then))
@@ -56,7 +58,8 @@ def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
 def test_by_default_pairs_are_asked_about_where_that_pays(tmp_path: Path) -> None:
     """Devices in browsers know both; pages cannot answer under a budget, which is never chosen for them."""
     contract = make_service(tmp_path / "tea", Spec(6, 2, 20), Local(epsilon=1.0), 100).contract()
-    assert contract.design.question.kind == "asked" and contract.design.mechanism.encoding == "subset"
+    assert contract.design.question.kind == "asked_return" and contract.design.mechanism.encoding == "subset"
+    assert contract.document["question"]["one_in"] == contract.design.question.one_in == ONE_IN
     assert row_of(contract.design) in rows_in_pages()
 
 
@@ -104,25 +107,26 @@ def test_rounds_sign_a_law_that_follows_the_policy_and_devices_draw_from_it(
         service.until_round(3)
         assert not np.array_equal(*laws)
         release = release_bytes.from_bytes(service.collector.store.release(2))
-        asked = release.counts.people.ravel()
+        assert release.returned is not None
+        asked = np.append(release.counts.people, release.returned.people)
         assert asked.sum() == 60
         chances = [law / law.sum() for law in laws]
         expected = 30 * (chances[0] + chances[1])
-        # Bernstein, for each of 6 pairs: a false alarm of 1e-6 in all.
-        log = np.log(12e6)
+        # Bernstein, for each of 6 pairs and the return: a false alarm of 1e-6 in all.
+        log = np.log(14e6)
         assert (np.abs(asked - expected) < log / 3 + np.sqrt(2 * expected * log) + log).all()
 
 
 def test_a_device_draws_its_pair_by_the_law_of_its_round(tmp_path: Path) -> None:
-    """Of a law with one pair a device tells of that pair alone."""
+    """Of a law with one pair a device tells of that pair alone, or of the return."""
     contract = make_service(tmp_path / "tea", Spec(6, 2, 20), Local(epsilon=1.0), 100).contract()
     family = contract.design.question
-    law = AskedQuestion(family.counts, np.eye(12, dtype=np.int64)[7]).law_bytes()
+    law = replace(family, weights=family.law_about(np.eye(12, dtype=np.int64)[7])).law_bytes()
     opened = {"token": "00" * 16, "round": 1, "question": to_base64(law)}
     walk = Trajectory(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(2))
     for _ in range(8):
         letter = Upload.from_bytes(message(contract, opened, walk, None))
-        assert Report.from_bytes(letter.report, contract.design).row == 7
+        assert Report.from_bytes(letter.report, contract.design).row in (7, 12)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +136,7 @@ def test_a_device_draws_its_pair_by_the_law_of_its_round(tmp_path: Path) -> None
         lambda good: good[:20] + b"\xff" * (len(good) - 20),
         lambda good: good[:20] + (-1).to_bytes(8, "little", signed=True) + (9).to_bytes(8, "little") + good[36:],
         lambda good: good[:-8],
+        lambda good: good[:-8] + (13).to_bytes(8, "little"),
         lambda good: b"cfa2" + good[4:],
         lambda good: b"",
     ],
@@ -141,7 +146,7 @@ def test_a_hostile_law_is_refused_by_devices(tmp_path: Path, spoil: Callable[[by
     contract = make_service(tmp_path / "tea", Spec(6, 2, 20), Local(epsilon=1.0), 100).contract()
     family = contract.design.question
     good = family.member_for(family.counts).law_bytes()
-    assert asked_by(family, good).law.tolist() == [1] * 12
+    assert asked_by(family, good).law.tolist() == [9] * 12 + [12]
     data = spoil(good)
 
     signed = Head("00", 1, "00", "00", None, 0, False, None, hashlib.sha256(data).hexdigest())

@@ -154,7 +154,7 @@ function showTable(id, heads, rows) {
 function showLearned() {
   const { rounds, objective, outlook, confidence } = story;
   const { horizon } = contract.spec;
-  const told = rounds.map((one, at) => ({ ...one, from: at ? rounds[at - 1].people : 0 })).filter(({ mean_return: found }) => found);
+  const told = rounds.map((one) => ({ ...one, from: one.since })).filter(({ mean_return: found }) => found);
   const word = objective === "cost" ? "cost of a visit" : "reward of a visit";
   if (told.length) {
     const { mean_return: found, round } = told.at(-1);
@@ -163,6 +163,7 @@ function showLearned() {
     put(
       "return-note",
       !found.whole ? `What users of each round ${paid} on average, following its policy. Of one person's steps only some are counted; the others may have ${paid} nothing, or 1 each. Round ${round}: between ${found.low.toFixed(2)} and ${found.high.toFixed(2)} of at most ${horizon}, ${sure}.`
+      : contract.question.one_in ? `What users ${paid} on average, by one in ${contract.question.one_in} of them, drawn beforehand, whose devices report their return by one randomised bit. Each point is of the rounds since the one before it. Up to round ${round}: ${Math.min(Math.max(found.value, 0), horizon).toFixed(2)} of at most ${horizon}; between ${found.low.toFixed(2)} and ${found.high.toFixed(2)} ${sure}.`
       : `What users of each round ${paid} on average, following its policy. Round ${round}: ${Math.min(Math.max(found.value, 0), horizon).toFixed(2)} of at most ${horizon}; ` +
         `between ${found.low.toFixed(2)} and ${found.high.toFixed(2)} ${sure}.`,
     );
