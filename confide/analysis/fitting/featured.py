@@ -9,7 +9,12 @@ is stated by people who judge, whose logged chances of actions are known: of a s
 linearly from the same Gram matrices, p_a(x) = x'(sum_b G_b)^-1 G_a c with x'c = 1, and never below the public floor; with c2 the
 mean of 1/p of the policy's action less 1, over public states as they are usually spread, weights of H steps have a mean square of
 about (1 + alpha^2 c2)^H. The largest share is taken for which that is at most `MOST_SQUARE`, and `LEAST_PEOPLE` are left. Were it a
-bad one, the interval would be wide, and no less true: it is computed from the scores themselves.
+bad one, the interval would be wide, as it is computed from the scores themselves, but for their clip.
+
+**The clip.** Few people have the largest scores, and they may have all that a policy costs: where it advises what practice hardly
+does, one of them stands for many. Of so few the noise in `sizes` may hide any. So sizes of scores are foreseen from the same
+release (`PublicPractice.sizes`); the clip is no lower than where what it takes of these, and the noise that it brings, are least
+together; and what it takes of them is added to both sides of the interval.
 """
 
 from __future__ import annotations
@@ -41,7 +46,7 @@ from ...privacy.calibration import calibration_failed
 from ...protocol.design import AUTO, TIGHT, Design, Request, make
 from ...protocol.kinds import CountQuestion
 from ...protocol.kinds.counts import DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
-from ...protocol.kinds.judged import GAIN, SIZES, JudgedRelease
+from ...protocol.kinds.judged import CELLS, GAIN, SIZES, JudgedRelease
 from ...protocol.kinds.moments import MOMENTS, MomentsRelease
 from ...protocol.trusts.central import GAUSSIAN
 from ...validation import Json
@@ -58,6 +63,8 @@ Array = NDArray[np.float64]
 FEATURES = "features"
 """The name of the release."""
 FORMAT = "confide.logged-moments/1"
+FORESEEN = 10_000
+"""People whose scores' sizes are foreseen."""
 JUDGE_SHARES = {SIZES: 0.05, GAIN: 0.95 - 1e-9}
 """Of the guarantee to judging users: no value of the model is stated, so it is not tested, and all else is for the gain."""
 LINEAR = "the policy is made of a linear model of these features; its gain is stated by those who judge, and rests on no model"
@@ -206,19 +213,21 @@ def feature_judge(data: Dataset, promise: Guarantee, share: float | None) -> Jud
 
 
 class JudgedShare(NamedTuple):
-    """The share of decisions that is judged, and what others said of it."""
+    """The share of decisions that is judged, and what others said of it. missed: what the clip of scores takes from their mean at
+    most, as foreseen."""
 
     alpha: float
     releases: dict[str, JudgedRelease]
+    missed: float
 
     def gain(self) -> Estimate:
-        """The gain over practice, with an interval for sampling error and noise."""
+        """The gain over practice, with an interval for sampling error, noise, and what the clip takes."""
         release = self.releases[GAIN]
         people = max(release.users, 1)
         mean, square = np.array(release.sums) / people
         deviation = math.sqrt(max(float(square - mean**2), 0.0) / people + (release.noise[0] / people) ** 2)
         value, error = release.scale * float(mean), release.scale * deviation
-        width = quantile(0.95) * error
+        width = quantile(0.95) * error + self.missed
         return Estimate(value, value - width, value + width, error, 0.95)
 
 
@@ -247,9 +256,11 @@ class FeatureInquiry:
             octaves = np.ceil(np.log2(np.abs(found) / (unit * UNIT)))
         drawn_by = self._noise, self._simulated
         self.releases[SIZES] = self._judge.released(SIZES, octaves, UNIT, *drawn_by)
-        clip = unit * clip_of(self.releases[SIZES], UNIT)
+        sizes = PublicPractice.of(critic, release, self._floor).sizes(alpha)
+        least = foreseen_clip(sizes, unit, self._judge.noise(GAIN) / people)
+        clip = max(unit * clip_of(self.releases[SIZES], UNIT), least)
         self.releases[GAIN] = self._judge.released(GAIN, found / clip, clip, *drawn_by)
-        return JudgedShare(alpha, self.releases)
+        return JudgedShare(alpha, self.releases, missed(sizes, clip))
 
 
 class FeatureRecollection:
@@ -265,7 +276,10 @@ class FeatureRecollection:
         if not {SIZES, GAIN} <= self.releases.keys():
             return None
         alpha = judged_share(critic, release, self._floor, self.releases[SIZES].users)
-        return None if alpha is None else JudgedShare(alpha, self.releases)
+        if alpha is None:
+            return None
+        sizes = PublicPractice.of(critic, release, self._floor).sizes(alpha)
+        return JudgedShare(alpha, self.releases, missed(sizes, self.releases[GAIN].scale))
 
 
 def usual_score(alpha: float, horizon: int) -> float:
@@ -273,21 +287,61 @@ def usual_score(alpha: float, horizon: int) -> float:
     return alpha * math.sqrt(horizon)
 
 
+class PublicPractice(NamedTuple):
+    """What practice does in public states as they are usually spread, as the release estimates it. chances: (n, A) of actions, none
+    below the floor; advised: (H, n) the policy's action."""
+
+    chances: Array
+    advised: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, critic: FeatureCritic, release: MomentsRelease, floor: float) -> PublicPractice:
+        """See the module's docstring."""
+        features = critic.features
+        points = usual(features.inputs)
+        x = features.all_x(points)
+        least = max(floor, 1e-6)
+        chances = np.full((len(points), features.actions), 1 / features.actions)
+        if features.blocks > 1:
+            gram = release.gram.sum(axis=0)
+            one = np.linalg.lstsq(x[:, 0], np.ones(len(points)), rcond=None)[0]
+            rows = np.stack([np.linalg.pinv(gram.sum(axis=0), hermitian=True) @ each @ one for each in gram], axis=1)
+            chances = np.clip(x[:, 0] @ rows, least, 1.0)
+            chances = np.maximum(chances / chances.sum(axis=1, keepdims=True), least)
+        return cls(chances, np.stack([features.scores(x, weights).argmax(axis=1) for weights in critic.weights]))
+
+    def squares(self) -> list[float]:
+        """c2 of every step."""
+        points = np.arange(len(self.chances))
+        return [float((1 / self.chances[points, advised]).mean()) - 1 for advised in self.advised]
+
+    def sizes(self, alpha: float) -> Array:
+        """(FORESEEN,) sizes of scores of people who are at another point at every step, and whose rewards and values are off by 1
+        from what the model says, up or down."""
+        rng, (steps, points) = np.random.default_rng(0), self.advised.shape
+        place = rng.integers(points, size=(FORESEEN, steps))
+        follows = self.chances[place, self.advised[np.arange(steps), place]]
+        ratios = 1 - alpha + (rng.random(place.shape) < follows) * alpha / follows
+        off = rng.choice([-1.0, 1.0], size=place.shape)
+        return np.asarray(np.abs((off * (np.cumprod(ratios, axis=1) - 1)).sum(axis=1)))
+
+
+def missed(sizes: Array, clip: float) -> float:
+    """What a clip takes from the mean of scores of these sizes, at most."""
+    return float(np.maximum(sizes - clip, 0.0).mean())
+
+
+def foreseen_clip(sizes: Array, unit: float, noise: float) -> float:
+    """The clip by which what it takes and the width of the interval for noise are least together. noise: the deviation that a clip
+    of 1 brings into the mean score."""
+    clips = [unit * math.exp2(step / 2) for step in range(-8, 2 * CELLS)]
+    together = [missed(sizes, clip) + quantile(0.95) * noise * clip for clip in clips]
+    return clips[int(np.argmin(together))]
+
+
 def judged_share(critic: FeatureCritic, release: MomentsRelease, floor: float, people: int) -> float | None:
     """The largest share of decisions that this many people can judge; see the module's docstring."""
-    features = critic.features
-    points = usual(features.inputs)
-    x = features.all_x(points)
-    least = max(floor, 1e-6)
-    chances = np.full((len(points), features.actions), 1 / features.actions)
-    if features.blocks > 1:
-        gram = release.gram.sum(axis=0)
-        one = np.linalg.lstsq(x[:, 0], np.ones(len(points)), rcond=None)[0]
-        rows = np.stack([np.linalg.pinv(gram.sum(axis=0), hermitian=True) @ each @ one for each in gram], axis=1)
-        chances = np.clip(x[:, 0] @ rows, least, 1.0)
-        chances = np.maximum(chances / chances.sum(axis=1, keepdims=True), least)
-    steps = [features.scores(x, weights).argmax(axis=1) for weights in critic.weights]
-    squares = [float((1 / chances[np.arange(len(points)), taken]).mean()) - 1 for taken in steps]
+    squares = PublicPractice.of(critic, release, floor).squares()
     for alpha in ALPHAS:
         together = math.prod(1 + alpha**2 * max(square, 0.0) for square in squares)
         if together <= MOST_SQUARE and people >= LEAST_PEOPLE * together:
