@@ -329,13 +329,20 @@ class BatchManager:
         return batch is not None and batch.closing is not None
 
     def step(self) -> bool:
-        """Close the first batch whose deadline has come, and return whether one was closed."""
+        """Close the first batch whose deadline has come, and return whether one was closed.
+
+        A curator closes batches in their order, also where a clock was put back since the first of them was full: how far apart a
+        user's batches are is priced by their places in the counter.
+        """
         if not self.confirmed:
             return False
         now = self.clock()
         with self._lock:
             self._open_due()
-        return any(now >= self.deadline(batch) and self._close(batch) for batch in list(self._open.values()))
+            waiting = [self._open[number] for number in sorted(self._open)]
+        if self.about.role == CURATOR:
+            waiting = waiting[:1]
+        return any(now >= self.deadline(batch) and self._close(batch) for batch in waiting)
 
     def _close(self, batch: Batch) -> bool:
         newest = self.store.newest()

@@ -90,6 +90,21 @@ def test_a_batch_closes_at_its_deadline_and_never_before(tmp_path: Path, made: C
     assert hand_over(office, ticket, episode(0)) == CLOSED
 
 
+def test_a_curator_closes_batches_in_their_order_though_a_clock_was_put_back(tmp_path: Path, joint: Contract) -> None:
+    """Users who come again are priced by how many batches lie between theirs, as the counter counts them."""
+    clock = SetClock()
+    office = office_of(tmp_path, joint, clock)
+    tickets(office, joint.tickets(1))
+    clock.now -= 0.6 * DEADLINE
+    tickets(office, joint.tickets(2))
+    clock.now += DEADLINE
+    assert not office.step()  # the second is due, and waits
+    clock.now += 0.6 * DEADLINE + PUBLICATION
+    assert office.step() and office.step()
+    closings = [office.public_closing(number) for number in (1, 2)]
+    assert [one and one.closing.batch for one in closings] == [1, 2]
+
+
 def test_a_batch_is_closed_once_though_a_ticket_was_issued_meanwhile(
     tmp_path: Path, made: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
