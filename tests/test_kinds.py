@@ -28,6 +28,7 @@ ELSEWHERE = {
     "cli/learner.py": "the word for no value of an option",
     "cli/options.py": "the words of --trust become a promise",
     "service/collector/founding.py": "which trusts have a service, and which learners and options go with each",
+    "service/contract/slots.py": "under local trust no batch keeps visits apart",
     "service/contract/admission.py": "which trust stands on how many of a batch are honest",
     "service/contract/contract.py": "which trusts a contract may have; what a paper prints is none",
     "analysis/fitting/featured.py": "what is about tables of states is refused",

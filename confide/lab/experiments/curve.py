@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -42,11 +42,9 @@ class Curve(ExperimentPart):
         guarantee = "; ".join(in_words(promise.true) for promise in done.certificate.promises)
         return PartResult(self.label, *thinned(done.checkpoints, done.regret), guarantee, done.seconds)
 
-    def rescheduled(self, schedule: str) -> Curve:
-        """The same curve with another schedule, if its own is one of growth."""
-        if not str(self.choices.get("schedule", schedule)).startswith("growth"):
-            return self
-        return replace(self, choices={**self.choices, "schedule": schedule})
+    def changed(self, change: Callable[[Curve], Curve]) -> Curve:
+        """Itself, changed."""
+        return change(self)
 
     def at(self, scale: str) -> tuple[float, Mapping[str, Json]]:
         """People and choices: quickly, fewer people and as many a batch; growth takes no longer with all of them."""
@@ -85,6 +83,17 @@ class Sweep(ExperimentPart):
             sum(result.seconds for result in results),
         )
 
-    def rescheduled(self, schedule: str) -> Sweep:
-        """The same part, of curves with another schedule."""
-        return replace(self, curves=tuple(curve.rescheduled(schedule) for curve in self.curves))
+    def changed(self, change: Callable[[Curve], Curve]) -> Sweep:
+        """The same places of changed curves."""
+        return replace(self, curves=tuple(curve.changed(change) for curve in self.curves))
+
+
+def scheduled(curve: Curve, schedule: str) -> Curve:
+    """A curve with another schedule."""
+    return replace(curve, choices={**curve.choices, "schedule": schedule})
+
+
+def rescheduled(curve: Curve, schedule: str) -> Curve:
+    """A curve with another schedule, if its own is one of growth: for those who want to wait."""
+    grows = str(curve.choices.get("schedule", schedule)).startswith("growth")
+    return scheduled(curve, schedule) if grows else curve

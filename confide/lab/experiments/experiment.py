@@ -12,13 +12,16 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ... import validation
 from ...errors import InvalidInput
 from ..studies.spreading import TaskEngine, spread
 from .facts import Claim, Facts, Seen
 from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
+
+if TYPE_CHECKING:
+    from .curve import Curve
 
 TableRow = Sequence[str]
 
@@ -78,7 +81,12 @@ class Experiment:
 
     def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
         """The same experiment with people arriving by another schedule, or with fewer seeds."""
-        parts = tuple(part.rescheduled(schedule) for part in self.parts) if schedule else self.parts
+        from .curve import rescheduled
+
+        def later(curve: Curve) -> Curve:
+            return curve if schedule is None else rescheduled(curve, schedule)
+
+        parts = tuple(part.changed(later) for part in self.parts)
         most = self.seeds if seeds is None else seeds
         return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -73,9 +73,9 @@ class Instances(ExperimentPart):
         """The guarantee of the curve, in words."""
         return self.curve.promise()
 
-    def rescheduled(self, schedule: str) -> Instances:
-        """The same part with another schedule."""
-        return replace(self, curve=self.curve.rescheduled(schedule))
+    def changed(self, change: Callable[[Curve], Curve]) -> Instances:
+        """The instances of a changed curve."""
+        return replace(self.of(change(replace(self.curve, label=self.label))), first=self.first)
 
     def compute(self, scale: str, seeds: int) -> PartResult:
         """Cumulative regret over people, a row for each world; its last two places are so near that they show its slope."""

@@ -28,7 +28,7 @@ from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .instances import FIRST, Instances, mean_random_loss, worlds
 from .part import ExperimentPart, PartResult, in_words
-from .reference import REFERENCE, reference_of
+from .reference import REFERENCE, sweep_reference
 from .terms import Departure, Terms, TermsFit, departure, fitted_values, told
 from .view import Over, surely_less
 
@@ -264,7 +264,7 @@ def _lower_bound() -> Experiment:
             sweep("ours, LDP-OBI", "obi", Local(EPSILON)),
             sweep("ours, LDP-PSRL", "psrl", Local(EPSILON)),
             sweep("ours, joint", "ucbvi", Joint(EPSILON, 1e-6), schedule=None),
-            reference_of(sweep("", "ucbvi", NoPrivacy()), ON_TREES),
+            sweep_reference(sweep("", "ucbvi", NoPrivacy()), ON_TREES),
         ),
         10,
         Over(

@@ -7,6 +7,7 @@ import io
 import json
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,8 @@ from ...privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from .curve import Curve
 
 QUICK, PAPER = "quick", "paper"
 SCALES = (QUICK, PAPER)
@@ -110,8 +113,8 @@ class ExperimentPart(ABC):
     def compute(self, scale: str, seeds: int) -> PartResult:
         """Run the part. The same settings, scale and seeds always give the same rows."""
 
-    def rescheduled(self, schedule: str) -> Self:
-        """The part with another schedule, for those who want to wait; a part without people arriving stays as it is."""
+    def changed(self, change: Callable[[Curve], Curve]) -> Self:
+        """The part with every curve of it changed; a part without people arriving has none, and stays as it is."""
         return self
 
 

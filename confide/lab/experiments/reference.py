@@ -6,13 +6,13 @@ reference: with printed bonuses, or stuck in one world of twenty, it can lose mo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import partial
 
 from ...privacy import NoPrivacy
 from ...validation import Json
-from .curve import Curve, Sweep
-from .instances import Instances
+from .curve import Curve, Sweep, scheduled
 from .part import ExperimentPart, PartResult
 
 REFERENCE = "no privacy, confide with default settings"
@@ -31,9 +31,9 @@ class Best(ExperimentPart):
         """No privacy, in words."""
         return str(NoPrivacy())
 
-    def rescheduled(self, schedule: str) -> Best:
-        """The same with another schedule."""
-        return replace(self, parts=tuple(part.rescheduled(schedule) for part in self.parts))
+    def changed(self, change: Callable[[Curve], Curve]) -> Best:
+        """The best of changed parts."""
+        return replace(self, parts=tuple(part.changed(change) for part in self.parts))
 
     def compute(self, scale: str, seeds: int) -> PartResult:
         """Run all, and keep the best."""
@@ -50,20 +50,11 @@ def _unhidden(curve: Curve, learner: str) -> Curve:
     return replace(curve, label="", learner=learner, privacy=NoPrivacy(), choices=kept)
 
 
-@singledispatch
-def _without_privacy(part: ExperimentPart, learner: str) -> Curve | Instances:
-    """The part without privacy, by a learner: the same worlds and people."""
-    raise TypeError(f"{type(part).__name__} is no curve, and no instances of one")
-
-
-@_without_privacy.register
-def _(part: Curve, learner: str) -> Curve | Instances:
-    return _unhidden(part, learner)
-
-
-@_without_privacy.register
-def _(part: Instances, learner: str) -> Curve | Instances:
-    return replace(part, label="", curve=_unhidden(part.curve, learner))
+def sweep_reference(
+    part: Sweep, learners: tuple[str, ...] = LEARNERS[:2], label: str = REFERENCE, calm: tuple[str, ...] = ()
+) -> Sweep:
+    """The reference for a sweep, at each place; arguments as of `reference_of`."""
+    return replace(part, label=label, curves=tuple(reference_of(curve, learners, label, calm) for curve in part.curves))
 
 
 def reference_of(
@@ -71,33 +62,12 @@ def reference_of(
     learners: tuple[str, ...] = LEARNERS[:2],
     label: str = REFERENCE,
     calm: tuple[str, ...] = (),
-) -> ExperimentPart:
-    """The reference for a part of a page: the same worlds and people, by our best learner without privacy; for a sweep, at each
-    place.
+) -> Best:
+    """The reference for a part of a page: the same worlds and people, by the best of our learners without privacy.
 
     calm: schedules that each learner is tried with too, where early plans mislead it.
     """
-    if isinstance(part, Sweep):
-        return replace(
-            part, label=label, curves=tuple(reference_of(curve, learners, label, calm) for curve in part.curves)
-        )
-    return best_of(part, learners, label, calm)
-
-
-def best_of(
-    part: ExperimentPart, learners: tuple[str, ...], label: str = REFERENCE, calm: tuple[str, ...] = ()
-) -> Best:
-    """The best of our learners without privacy in the worlds of a curve."""
-    tried = [_without_privacy(part, learner) for learner in learners]
-    return Best(label, (*tried, *(_scheduled(one, schedule) for one in tried for schedule in calm)))
-
-
-def _scheduled(part: Curve | Instances, schedule: str) -> Curve | Instances:
-    """A curve, or instances of one, with a schedule."""
-    if isinstance(part, Instances):
-        return replace(part, curve=_later(part.curve, schedule))
-    return _later(part, schedule)
-
-
-def _later(curve: Curve, schedule: str) -> Curve:
-    return replace(curve, choices={**curve.choices, "schedule": schedule})
+    tried = [part.changed(partial(_unhidden, learner=learner)) for learner in learners]
+    return Best(
+        label, (*tried, *(one.changed(partial(scheduled, schedule=schedule)) for one in tried for schedule in calm))
+    )

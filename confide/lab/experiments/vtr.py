@@ -20,12 +20,12 @@ from ...learning.learners.vtr import PUBLISHED
 from ...privacy import Guarantee, Joint, Local, NoPrivacy
 from ...protocol.kinds.mixture import ONE_STEP
 from ...validation import Json
-from .curve import Curve, Sweep
+from .curve import Curve, Sweep, scheduled
 from .experiment import Experiment
 from .facts import Claim, Facts, number
 from .ldp_obi_bounds import privacy_shows
 from .part import ExperimentPart
-from .reference import LEARNERS, REFERENCE, Best, best_of, reference_of
+from .reference import LEARNERS, REFERENCE, Best, reference_of, sweep_reference
 from .view import Over, Regret, surely_less
 
 EPISODES, SEEDS, DELTA = 10_000, 10, 0.1
@@ -99,8 +99,8 @@ def _published(world: str, label: str, c: float) -> Curve:
 def _reference(world: str) -> Best:
     """No privacy by whichever of our learners loses least; `ucrl-vtr` also in batches, where early plans mislead less."""
     curve = _curve(world, "", NoPrivacy(), "tight", None)
-    late = (replace(curve, choices={**curve.choices, "schedule": batches}) for batches in CALM)
-    return Best(REFERENCE, (*best_of(curve, LEARNERS).parts, *late))
+    late = (scheduled(curve, batches) for batches in CALM)
+    return Best(REFERENCE, (*reference_of(curve, LEARNERS).parts, *late))
 
 
 def tuned_sides() -> dict[str, float]:
@@ -316,7 +316,7 @@ def _lower_bound() -> Experiment:
             sweep("LDP-UCRL-VTR, sound", Local(epsilon, DELTA), calibration="sound"),
             sweep("ours, local", Local(epsilon, DELTA)),
             sweep("ours, joint", Joint(epsilon, DELTA), schedule=None),
-            reference_of(sweep("", NoPrivacy()), LEARNERS),
+            sweep_reference(sweep("", NoPrivacy()), LEARNERS),
         ),
         BOUND_SEEDS,
         Over(
@@ -356,7 +356,7 @@ def _bandit() -> Experiment:
             sweep(ZHENG, Local(epsilon, DELTA), calibration="paper", printing=ONE_STEP),
             sweep("ours, local", Local(epsilon, DELTA)),
             sweep("ours, joint", Joint(epsilon, DELTA)),
-            reference_of(sweep("", NoPrivacy()), LEARNERS, calm=CALM),
+            sweep_reference(sweep("", NoPrivacy()), LEARNERS, calm=CALM),
         ),
         BANDIT_SEEDS,
         Over(

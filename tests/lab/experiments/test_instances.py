@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from confide.lab.experiments.curve import Curve
+from confide.lab.experiments.curve import Curve, rescheduled
 from confide.lab.experiments.instances import FIRST, LEAST_LOSS, InstanceRegret, Instances, worlds
 from confide.lab.experiments.ldp_obi_bounds import ProofBound, UpperBound
 from confide.lab.experiments.part import PAPER, PartResult
@@ -34,7 +36,7 @@ def test_every_seed_has_its_own_world() -> None:
     one = Instances.of(Curve("a", "obi", "random/2x2", Local(2.0), 1000, {"horizon": 2, "schedule": "growth:2"}))
     result = one.compute(PAPER, 2)
     assert result.rows.shape[0] == 2 and result.guarantee == "2-DP, local" == one.promise()
-    assert one.rescheduled("growth:3").curve.choices["schedule"] == "growth:3"
+    assert one.changed(partial(rescheduled, schedule="growth:3")).curve.choices["schedule"] == "growth:3"
     assert np.ptp(result.final) > 0
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from confide.lab.experiments.curve import Curve, Sweep
+from confide.lab.experiments.curve import Curve, Sweep, rescheduled
 from confide.lab.experiments.experiment import Experiment, compute
 from confide.lab.experiments.offline import GAP, VALUE, Bound, OfflineCurve
 from confide.lab.experiments.part import (
@@ -84,11 +85,11 @@ def test_seconds_are_those_of_a_core_not_of_a_clock() -> None:
 
 
 def test_another_schedule_is_for_growth_alone() -> None:
-    batches = replace(SMALL, choices={"schedule": "batches:10"})
-    assert SMALL.rescheduled("every").choices["schedule"] == "every"
-    assert batches.rescheduled("every") == batches
-    assert Sweep("s", (1.0,), (SMALL,)).rescheduled("every").curves[0].choices["schedule"] == "every"
-    assert Bound("b", "clinic", (10.0,), 0.5, True).rescheduled("every") == Bound("b", "clinic", (10.0,), 0.5, True)
+    batches, every = replace(SMALL, choices={"schedule": "batches:10"}), partial(rescheduled, schedule="every")
+    assert rescheduled(SMALL, "every").choices["schedule"] == "every"
+    assert rescheduled(batches, "every") == batches
+    assert Sweep("s", (1.0,), (SMALL,)).changed(every).curves[0].choices["schedule"] == "every"
+    assert Bound("b", "clinic", (10.0,), 0.5, True).changed(every) == Bound("b", "clinic", (10.0,), 0.5, True)
 
 
 def test_thinning_keeps_the_ends() -> None:
