@@ -431,7 +431,7 @@ class Device:
         token = opened["token"]
         with self.store.changing() as document:
             still = self.memory(document).get("open")
-            if still is None or still["token"] != token:
+            if still is None or still["token"] != token or self.store.is_held(token):
                 return None
             self._held[token] = self.store.hold(token)
         episode = self._episode(self._current_policy(head), token, opened["round"])

@@ -53,7 +53,7 @@ class Episode:
         labels = contract.document["labels"]
         spec = contract.design.question.spec
         where = _number(state, labels["states"])
-        step = len(self._actions)
+        step = len(self._rewards)
         if where is None:
             self._over = True
             self.tell("input", "A state was given that the contract does not know; the rest is not reported.")
@@ -62,9 +62,9 @@ class Episode:
         else:
             row = cast(Policy, self._policy).probabilities[min(step, spec.horizon - 1), where]
             action = _drawn(row.tolist())
-        if where is not None and not self._over and step < spec.horizon and len(self._rewards) == step:
-            self._states.append(where)
-            self._actions.append(action)
+        if where is not None and not self._over and step < spec.horizon:
+            # An action whose outcome was never observed gives way to the next.
+            self._states[step:], self._actions[step:] = [where], [action]
         return labels["actions"][action] if isinstance(state, str) else action
 
     @quiet(None)
@@ -106,11 +106,12 @@ class Episode:
             "actions": list(self._actions),
             "rewards": list(self._rewards),
             "last": self._last,
+            "over": self._over,
         }
 
     def restore(self, kept: KeptEpisode) -> None:
         """Go on after what was kept."""
-        self._states, self._last = list(kept["states"]), kept["last"]
+        self._states, self._last, self._over = list(kept["states"]), kept["last"], kept["over"]
         self._actions, self._rewards = list(kept["actions"]), list(kept["rewards"])
 
     def lived(self) -> Trajectory | ObservedEpisodes:

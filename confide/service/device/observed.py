@@ -68,7 +68,7 @@ class ObservedEpisode(Episode):
 
     def _taken(self, observed: Mapping[str, object], offered: Sequence[int]) -> str:
         """The name of the best action on offer, noted as the one that was taken."""
-        features, step = self._features, len(self._actions)
+        features, step = self._features, len(self._rewards)
         row = self._encoded(observed)
         if row is None or self._policy is None:
             action = offered[int(chance() * len(offered))]
@@ -76,9 +76,9 @@ class ObservedEpisode(Episode):
             policy = cast(FeaturePolicy, self._policy)
             weights = policy.weights[min(step, policy.horizon - 1)]
             action = offered[int(features.scores(features.all_x(row[None]), weights)[0, offered].argmax())]
-        if row is not None and not self._over and step < self._horizon() and len(self._rewards) == step:
-            self._seen.append(row)
-            self._actions.append(action)
+        if row is not None and not self._over and step < self._horizon():
+            # An action whose outcome was never observed gives way to the next.
+            self._seen[step:], self._actions[step:] = [row], [action]
         return features.actions_named[action]
 
     @quiet(None)

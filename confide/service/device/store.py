@@ -52,12 +52,13 @@ class TicketTaken(TypedDict, total=False):
 
 class KeptEpisode(TypedDict):
     """What happened so far in an episode that the application keeps for a later run: states by number, or what was observed in
-    numbers; last: the state after the last step, if it is known."""
+    numbers; last: the state after the last step, if it is known; over: whether what follows is not reported."""
 
     states: list[Any]
     actions: list[int]
     rewards: list[float]
     last: Any
+    over: bool
 
 
 class OpenedEpisode(TicketTaken):

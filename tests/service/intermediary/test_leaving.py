@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from confide.service.contract import sealed
 from confide.service.contract.encoding import from_base64
-from confide.service.device import Device, MemoryStore, Transport
+from confide.service.device import Device, FileStore, MemoryStore, Transport
+from confide.service.device.store import DeviceStore
 from tests.service.collector.services import wait_for
 
 from .offices import BETWEEN, contract_of, joint_design, shuffle_design
@@ -27,7 +29,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
         yield instance
 
 
-def device_of(pair: Pair, store: MemoryStore) -> Device:
+def device_of(pair: Pair, store: DeviceStore) -> Device:
     device = Device(
         Transport(pair.collector.url), pair.collector.contract, store=store, background=False, clock=pair.clock
     )
@@ -117,14 +119,15 @@ def test_a_later_run_goes_on_with_an_episode_that_was_kept(tmp_path: Path) -> No
         store = MemoryStore()
         device = device_of(pair, store)
         episode = device.begin()
-        episode.act(0)
+        done = episode.act(0)
         episode.observe(0.0, 1)
         device.leave(keep=True)
         assert memory_of(pair, store)["open"]["kept"] == {
             "states": [0],
-            "actions": [1],
+            "actions": [done],
             "rewards": [0.0],
             "last": 1,
+            "over": False,
         }
         assert device_of(pair, store).resume() is None, "it goes on in the first run"
         store._held.clear()  # which ended
@@ -142,6 +145,48 @@ def test_a_later_run_goes_on_with_an_episode_that_was_kept(tmp_path: Path) -> No
         assert version(memory_of(pair, store)["letter"]["body"]) == 3
         later.leave()
         assert [one.version for one in held(pair)] == [3] and "kept" not in str(store.read())
+
+
+def test_of_two_runs_that_begin_at_once_one_goes_on_with_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other does without, and waits for nothing. What an unknown state ended is over in a later run too; an action of which no
+    outcome was observed gives way to the next."""
+    made = contract_of(joint_design(BATCH, 2), sealing=sealed.public_key(BETWEEN))
+    with serving(tmp_path / "service", made) as pair:
+        store = FileStore(tmp_path / "device")
+        device = device_of(pair, store)
+        episode = device.begin()
+        episode.act(0)
+        episode.observe(0.0, 1)
+        episode.act(1)
+        device.leave(keep=True)
+        device._held.pop(episode.token)()  # the process ended
+        first, second, found = device_of(pair, store), device_of(pair, store), list[Any]()
+        looked = store.is_held
+
+        def late(token: str) -> bool:
+            monkeypatch.setattr(store, "is_held", looked)
+            found.append(first.resume())
+            return False
+
+        monkeypatch.setattr(store, "is_held", late)
+        waiting = threading.Thread(target=lambda: found.append(second.resume()), daemon=True)
+        waiting.start()
+        waiting.join(20)
+        assert len(found) == 2 and found[1] is None
+        resumed = found[0]
+        resumed.act(2)
+        resumed.observe(1.0, 0)
+        assert resumed.lived().states.tolist() == [0, 2, 0] and len(resumed.lived().actions) == 2
+        resumed.act("nowhere")
+        first.leave(keep=True)
+        first._held.pop(episode.token)()
+        again = device_of(pair, store).resume()
+        assert again is not None
+        again.act(1)
+        again.observe(1.0, 1)
+        assert again.lived().states.tolist() == [0, 2, 0]
 
 
 def test_nothing_is_kept_unless_it_is_asked_for_and_nothing_is_resumed_when_it_is_due(pair: Pair) -> None:
