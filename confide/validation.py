@@ -58,6 +58,13 @@ def between(name: str, value: object, low: float, high: float, way_out: str = ""
     return result
 
 
+def failure(value: object) -> float:
+    """A probability that something fails, strictly between 0 and 1."""
+    if not 0 < (found := number("failure", value)) < 1:
+        raise refusal("failure-out-of-range", "failure", "above 0 and below 1", value)
+    return found
+
+
 def delta(name: str, value: object, way_out: str = "") -> float:
     """A failure probability of a privacy guarantee, in [0, 1)."""
     result = number(name, value, "at least 0 and below 1", way_out, "not-a-delta")

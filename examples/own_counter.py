@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from confide import validation
 from confide.lab.audit.counters import NoiseModel, noise_model
 from confide.lab.testing import CounterConformance
 from confide.mdp import Spec
-from confide.mechanisms.counter import Counter, CounterState, checked_failure, checked_release
+from confide.mechanisms.counter import Counter, CounterState, checked_release
 from confide.mechanisms.registry import register_counter
 from confide.privacy import Guarantee, Pure, Schedule, Sensitivity, settled
 from confide.protocol.design import Design, Request, make
@@ -85,7 +86,7 @@ class BlockCounter(Counter):
 
     def radius(self, release: int, failure: float, cells: int = 1) -> float:
         """By Chebyshev's inequality; a sharper bound would make a learner less cautious."""
-        return self.std(release) * math.sqrt(cells / checked_failure(failure))
+        return self.std(release) * math.sqrt(cells / validation.failure(failure))
 
 
 class TestBlockCounter(CounterConformance):

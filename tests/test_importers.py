@@ -22,8 +22,6 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(
         (
             "data/trajectories/hashing",
-            "mechanisms/buffers",
-            "mechanisms/convolution",
             "mechanisms/sampler",
             "mechanisms/subset_sums",
         ),

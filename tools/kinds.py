@@ -89,8 +89,7 @@ def words() -> dict[str, str]:
     from confide.lab.audit.alone import ALONE
     from confide.privacy import guarantee
     from confide.protocol.design import AUTO, PAPER, SOUND, TIGHT
-    from confide.protocol.trusts import central, joint, shuffle
-    from confide.protocol.trusts import local_counts as local
+    from confide.protocol.trusts import central, joint, local, shuffle
 
     trusts = {word.upper(): word for word in guarantee.TRUSTS}
     calibrations = {"PAPER": PAPER, "SOUND": SOUND, "TIGHT": TIGHT, "AUTO": AUTO}

@@ -127,7 +127,7 @@ MUTANTS = (
     ),
     Mutant(
         "several reports of a person are each calibrated as if it were the only one",
-        "protocol/trusts/local_counts.py",
+        "protocol/trusts/local.py",
         "return one_of(request.promise, request.participation.times, gaussian",
         "return one_of(request.promise, 1, gaussian",
         (f"{SLOTS}::test_local_reports_of_a_person_compose_to_the_guarantee",),

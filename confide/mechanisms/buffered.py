@@ -135,7 +135,7 @@ class BufferedToeplitzCounter(FactoredCounter):
         self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
     ) -> tuple[CounterState, NDArray[np.float64]]:
         """Report round(C x)_t + z_t, release (B y)_t. Buffers are updated in place."""
-        from .buffers import release, report
+        from .counter_loops import release, report
 
         increment = state.admit(increment, self.releases)
         inner, outer = best_factors(self.releases, self.buffers)

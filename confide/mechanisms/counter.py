@@ -194,13 +194,6 @@ def checked_release(release: int, releases: int) -> int:
     return validation.integer("release", release, 1, releases, "Releases are numbered from 1.")
 
 
-def checked_failure(failure: float) -> float:
-    """A probability strictly between 0 and 1."""
-    if not 0 < validation.number("failure", failure) < 1:
-        raise validation.refusal("failure-out-of-range", "failure", "above 0 and below 1", failure)
-    return failure
-
-
 def rounding_charge(sensitivity: Sensitivity, releases: int, error: float) -> float:
     """The l2 sensitivity that rounding adds to `releases` vectors, in each of which one person moves some cells.
 
@@ -218,7 +211,7 @@ def discrete_gaussian_radius(sigma: float, grid: float, l2: float, l1: float, fa
     normal's mass where the density is concave, less where it is convex. (This was computed out to 38 sigma, beyond
     which probabilities are no floats.) So z is within 0.6 grids of a normal, whose quantile is exact.
     """
-    general = sigma * l2 * math.sqrt(2 * math.log(2 / checked_failure(failure)))
+    general = sigma * l2 * math.sqrt(2 * math.log(2 / validation.failure(failure)))
     if effective_sigma(sigma, grid) is None:
         return general
     return min(general, sigma * l2 * -normal_quantile(failure / 2) + COUPLING_DISTANCE * grid * l1)

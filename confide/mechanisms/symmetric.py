@@ -22,7 +22,7 @@ from .. import validation
 from ..privacy import Loss, Sensitivity
 from ..privacy.quantiles import chi_square_radius, normal_quantile
 from ..validation import Json
-from .counter import COUPLING_DISTANCE, checked_failure
+from .counter import COUPLING_DISTANCE
 from .gaussian import effective_sigma, gaussian_loss
 from .noise import NoiseSource
 
@@ -78,7 +78,7 @@ class SymmetricGaussian:
         sigma sqrt(2 (d+1) log(2 d / failure)).
         """
         d = validation.integer("dimension", dimension, 1)
-        checked_failure(failure)
+        validation.failure(failure)
         if effective_sigma(self.sigma, self.grid) is None:
             return self.sigma * math.sqrt(2 * (d + 1) * math.log(2 * d / failure))
         mean = 2 * math.sqrt(2) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))

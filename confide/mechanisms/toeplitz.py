@@ -223,7 +223,7 @@ class ToeplitzCounter(FactoredCounter):
         self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
     ) -> tuple[CounterState, NDArray[np.float64]]:
         """Report round(C x)_t + z_t, release (B y)_t."""
-        from .convolution import convolved
+        from .counter_loops import convolved
 
         increment = state.admit(increment, self.releases)
         past, (c, b) = state.release, banded_factors(self.releases, self.bands)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..privacy import Loss, Participation, Pure, Sensitivity
 from ..validation import Json
-from .counter import Counter, CounterState, checked_failure, checked_release, discrete_gaussian_radius
+from .counter import Counter, CounterState, checked_release, discrete_gaussian_radius
 from .gaussian import gaussian_loss
 from .laplace import laplace_sum_radius
 from .noise import NoiseSource
@@ -139,7 +139,7 @@ class TreeCounter(Counter):
     def radius(self, release: int, failure: float, cells: int = 1) -> float:
         """The quantile of a sum of popcount(t) noises a cell; on a grid it is rounded up to a multiple."""
         draws = checked_release(release, self.releases).bit_count() * validation.integer("cells", cells, 1)
-        return _radius(self.node, self.scale, self.grid, draws, checked_failure(failure))
+        return _radius(self.node, self.scale, self.grid, draws, validation.failure(failure))
 
 
 @lru_cache(maxsize=4096)

@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING
 from ..loading import on_first_use
 
 if TYPE_CHECKING:
-    from .act import Act, Mechanism, Sensitivity
     from .calibration import keeps, least_noise, one_of, settled, true_guarantee
     from .certificate import Certificate, StatedGuarantee
     from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
     from .ledger import Balance, Ledger
-    from .loss import Concentrated, Disclosed, GaussianLoss, Loss, Pure, Tabulated, compose, repeat, rho_of
+    from .loss import (
+        Act,
+        Concentrated,
+        Disclosed,
+        GaussianLoss,
+        Loss,
+        Mechanism,
+        Pure,
+        Sensitivity,
+        Tabulated,
+        compose,
+        repeat,
+        rho_of,
+    )
     from .schedule import ONCE, Participation, Schedule
 
 __all__ = [
@@ -53,7 +65,7 @@ __all__ = [
 
 _HOMES = {
     "ADD_REMOVE": "guarantee",
-    "Act": "act",
+    "Act": "loss",
     "Balance": "ledger",
     "Central": "guarantee",
     "Certificate": "certificate",
@@ -65,7 +77,7 @@ _HOMES = {
     "Ledger": "ledger",
     "Local": "guarantee",
     "Loss": "loss",
-    "Mechanism": "act",
+    "Mechanism": "loss",
     "NoPrivacy": "guarantee",
     "ONCE": "schedule",
     "Participation": "schedule",
@@ -73,7 +85,7 @@ _HOMES = {
     "Pure": "loss",
     "REPLACE": "guarantee",
     "Schedule": "schedule",
-    "Sensitivity": "act",
+    "Sensitivity": "loss",
     "Shuffle": "guarantee",
     "Tabulated": "loss",
     "compose": "loss",

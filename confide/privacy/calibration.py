@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ..errors import InvalidInput, PrivacyError
-from .act import Mechanism, Sensitivity
 from .conversion import bisect, gaussian_epsilon
 from .guarantee import NONE, Guarantee
-from .loss import Loss, Pure, rho_of
+from .loss import Loss, Mechanism, Pure, Sensitivity, rho_of
 
 M = TypeVar("M", bound=Mechanism)
 

@@ -17,10 +17,9 @@ from .. import validation
 from .._version import __version__
 from ..errors import FormatError
 from ..validation import Json
-from .act import Act, Mechanism
 from .calibration import true_guarantee
 from .guarantee import NEIGHBOURS, Guarantee, rounded_down, rounded_up, trusts
-from .loss import compose
+from .loss import Act, Mechanism, compose
 
 SCHEMA = "confide.certificate/1"
 NOISES = ("plain", "compiled", "opendp", "replayable", "none")

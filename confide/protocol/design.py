@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import ConfideError, FormatError, InvalidInput
-from ..mechanisms.counter import checked_failure
 from ..mechanisms.mechanism import NoiseMechanism
 from ..mechanisms.randomizer import require_grid
 from ..privacy import ONCE, Act, Certificate, Guarantee, Participation, Schedule, StatedGuarantee, keeps, true_guarantee
@@ -254,7 +253,7 @@ class Design:
         """(..., n) error radii of a release about this many people: ours, or a paper's where they are to be reproduced."""
         if self._printed is not None and failure is None:
             return self._printed(np.asarray(people, dtype=np.float64))
-        share = self.release_failure if failure is None else checked_failure(failure)
+        share = self.release_failure if failure is None else validation.failure(failure)
         return self.kind.radii(self.question, self.law(people), share, self.possible)
 
     @cached_property
@@ -362,7 +361,7 @@ def check_noise(design: Design, mechanism: NoiseMechanism) -> None:
 def make(request: Request) -> Design:
     """The design that answers a request, verified."""
     validation.choice("calibration", request.calibration, (PAPER, SOUND, TIGHT))
-    checked_failure(request.failure)
+    validation.failure(request.failure)
     maker = _maker(request.question.kind, request.promise.trust)
     design = _named(maker(request), request).verified()
     if request.promise.private and design.participation != request.participation:
@@ -479,7 +478,7 @@ def _built(parts: list[Any]) -> Design:
         requested,
         validation.choice("calibration", calibration, ("paper", "sound", "tight", "none")),
         Schedule(*when),
-        checked_failure(failure),
+        validation.failure(failure),
         None if mixed is None else Mixing(**{str(key): value for key, value in mixed}),
         str(paper),
         cells,

@@ -22,8 +22,7 @@ from confide.protocol.kinds import find as reading
 from confide.protocol.kinds.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.protocol.kinds.sensitivity import sensitivity
 from confide.protocol.papers import PRINTED
-from confide.protocol.trusts import joint
-from confide.protocol.trusts import local_counts as local
+from confide.protocol.trusts import joint, local
 from tests.refusals import refused
 
 from .making import design

@@ -41,7 +41,7 @@ from confide.protocol.kinds.kind import (
 from confide.protocol.kinds.question import DIGEST_BYTES, AboutEpisodes, OneEpisode, Range, only
 from confide.protocol.laws import Law
 from confide.protocol.releases.release import Noise
-from confide.protocol.trusts.local_counts import least_scale
+from confide.protocol.trusts.local import least_scale
 
 KIND = "arms"
 

@@ -20,7 +20,7 @@ from ...errors import InvalidInput
 from ...mechanisms.noise import NoiseSource
 from ...protocol.design import Design
 from ...protocol.releases import Report
-from ...protocol.trusts.local_counts import CATEGORIES, RESPONSE
+from ...protocol.trusts.local import CATEGORIES, RESPONSE
 from ...service.contract.contract import Contract
 from ...service.dashboard import device_folder
 from .auditing import Target

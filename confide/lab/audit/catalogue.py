@@ -24,7 +24,7 @@ from ...protocol.kinds import kind as kinds
 from ...protocol.kinds.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ...protocol.papers import PRINTED
 from ...protocol.trusts import trust as trusts
-from ...protocol.trusts.local_counts import ASKED, CATEGORIES, ENCODINGS
+from ...protocol.trusts.local import ASKED, CATEGORIES, ENCODINGS
 from . import browsers
 from .alone import ALONE, MORE, NEED_DELTA
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, again, audit

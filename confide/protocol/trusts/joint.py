@@ -34,7 +34,7 @@ from ..kinds.counts import average_visits
 from ..kinds.kind import DesignMaker
 from ..laws import CounterNoise, Law
 from .budgets import budgeted_form
-from .local_counts import least_scale, printed_noise, rule_of, tight_form
+from .local import least_scale, printed_noise, rule_of, tight_form
 from .trust import People, Trust, register
 
 if TYPE_CHECKING:

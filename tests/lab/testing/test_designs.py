@@ -21,8 +21,7 @@ from confide.privacy import Act, Central, Guarantee, Joint, Local, NoPrivacy, Sc
 from confide.protocol.design import PAPER, SOUND, TIGHT, Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.protocol.kinds.counts import DROPPED
-from confide.protocol.trusts import joint
-from confide.protocol.trusts import local_counts as local
+from confide.protocol.trusts import joint, local
 from confide.protocol.trusts.mixing import Mixing
 
 # Episodes may stop early, and no one knows what would have come after: the last transition is not counted on.

@@ -1,4 +1,4 @@
-"""The compiled loops of the buffered counter, in a file of their own, so that who only reads a design compiles nothing."""
+"""The compiled loops of continual counters, in a file of their own, so that who only reads a design compiles nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from .buffered import FRACTION_BITS
+
+BLOCK = 1024
+"""This many cells are summed over the whole history before the next ones: their sums stay in the processor's cache."""
 
 
 @compiled
@@ -49,3 +52,20 @@ def release(
             buffer += report[cell] - decays[m] * buffer
             buffers[m, start + cell] = buffer
             released[start + cell] += weights[m] * buffer
+
+
+@compiled
+def convolved(history: NDArray[np.int64], rows: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over k of weights[k] history[rows-1-k], by Kahan's compensated summation, cell by cell."""
+    cells = history.shape[1]
+    total = np.zeros(cells)
+    lost = np.zeros(cells)
+    for start in range(0, cells, BLOCK):
+        end = min(start + BLOCK, cells)
+        for k in range(rows):
+            for cell in range(start, end):
+                term = weights[k] * history[rows - 1 - k, cell] - lost[cell]
+                larger = total[cell] + term
+                lost[cell] = (larger - total[cell]) - term
+                total[cell] = larger
+    return total
