@@ -1,7 +1,7 @@
 """Which published pages today's code would still give: `python -m tools.again [ADDRESS ...] [--seconds 10]`.
 
 Of each page at paper scale a part is computed again for its first seed, and set beside the row that lies there. A part that takes
-longer than so many seconds of CPU is given up and the next one tried; pages of which no part is done by then are named. Other
+longer than that many seconds of CPU is given up and the next one tried; pages of which no part is done by then are named. Other
 digits can be of the same law: streams of random numbers are used in another order where a loop is compiled.
 """
 
@@ -44,7 +44,7 @@ def difference(new: PartResult, kept: PartResult) -> float:
 
 
 def off(part: ExperimentPart, kept: PartResult, seconds: int) -> float | None:
-    """By how much the first seed is off, computed in a process of its own; None if that takes more CPU than so many seconds."""
+    """By how much the first seed is off, computed in a process of its own; None if that takes more CPU than that many seconds."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
 

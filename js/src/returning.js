@@ -36,7 +36,7 @@ export function readReturning({ trust, reports_per_person: times, mechanism, iss
 }
 
 /**
- * Whether so many reports together keep a guarantee: Gaussian losses add up in squares. Of pure ones the worst is randomised response, k of whose m bits
+ * Whether that many reports together keep a guarantee: Gaussian losses add up in squares. Of pure ones the worst is randomised response, k of whose m bits
  * are flipped: delta = sum over k of C(m, k) (e^((m - k) e) - e^(epsilon + k e))+ / (1 + e^e)^m.
  */
 export function keepsAll({ epsilon: pure, mu, rho = Math.min(pure ** 2 / 2, pure) }, guarantee, times) {

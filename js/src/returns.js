@@ -1,4 +1,4 @@
-/** Asked pairs, where one device in so many reports its return instead, by one randomised bit: confide/protocol/kinds/asked_return.py. */
+/** Asked pairs, where one device in a public number reports its return instead, by one randomised bit: confide/protocol/kinds/asked_return.py. */
 
 import { mechanism } from "./mechanism.js";
 import { admit, answer, ask, require } from "./question.js";

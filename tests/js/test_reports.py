@@ -77,7 +77,7 @@ def test_bad_vectors_are_refused_here_too() -> None:
     document = json.loads(golden.PATH.read_text(encoding="utf-8"))
     shuffled = [made.design for made in golden.ticketed() if made.design.trust == SHUFFLE]
     rows = [*document["designs"], *document["shuffled"]]
-    for design, row in zip([*golden.designs(), *shuffled], rows, strict=True):
+    for design, row in zip([*golden.designs(), *golden.returning(), *shuffled], rows, strict=True):
         for data in row["bad"]:
             with refused("report-unreadable"):
                 Report.from_bytes(bytes.fromhex(data), design)
@@ -101,7 +101,7 @@ def test_a_page_has_the_table_of_the_package() -> None:
     """Without what it cannot do; its golden contracts are of these rows, and all rows are among them."""
     assert accepted.PATH.read_text(encoding="utf-8") == accepted.text(), "run: python -m tools.accepted"
     contracts = (*golden.ticketed(), *featured.contracts(), *featured.shuffled(), *featured.curated())
-    made = [*golden.designs(), *(one.design for one in contracts)]
+    made = [*golden.designs(), *golden.returning(), *(one.design for one in contracts)]
     known = {
         (trust, kind, name)
         for trust, kinds in accepted.table().items()

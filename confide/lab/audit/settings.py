@@ -148,7 +148,7 @@ PROBLEMS: dict[str, ProblemMaker] = {
 
 
 def register_problem(kind: str, problem: ProblemMaker) -> None:
-    """Enter what is asked at a setting where a kind of question of one's own is audited."""
+    """Enter the statistic of a setting where a kind of one's own is audited."""
     PROBLEMS[kind] = problem
 
 

@@ -59,7 +59,7 @@ class LearnerAdapter(Protocol[S]):
         ...
 
     def question_bytes(self, state: S) -> bytes:
-        """The question that people are asked next, as bytes; empty where it never changes."""
+        """The statistic that the next users report, as bytes; empty where it never changes."""
         ...
 
     def policy_bytes(self, state: S) -> bytes:
@@ -177,7 +177,7 @@ class FeatureAdapter:
         return b""
 
     def question_bytes(self, state: FeatureState) -> bytes:
-        """Empty: the contract's design carries the only question."""
+        """Empty: the contract's design carries the only statistic."""
         return b""
 
     def policy_bytes(self, state: FeatureState) -> bytes:

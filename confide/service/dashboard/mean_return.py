@@ -100,8 +100,10 @@ def _interval(value: float, error: float, top: float, missing: float = 0.0, whol
 def enough_returns(design: Design, release: CountRelease, before: CountRelease | None) -> bool:
     """Whether enough returns were reported after `before` that their interval reaches no further than `SHARP` of the range to
     either side; where none is reported, every round is enough by itself. It depends on numbers of users alone, not on values."""
-    if release.returned is None:
+    if design.question.kind != asked_return.KIND:
         return True
+    if release.returned is None:
+        return False
     people = release.returned.people - (0 if before is None or before.returned is None else before.returned.people)
     return people > 0 and WIDE * math.sqrt(return_variance(1, design.randomizer) / people) <= SHARP
 

@@ -368,7 +368,7 @@ def test_after_an_end_there_is_nothing_but_the_end() -> None:
 
 
 CLIPPED_FITS, MOST_MISSED, CLIPPED_ALARM = 12, 7, 3e-8
-"""Of so many fits an interval of 95 % misses the truth in more than that many with this probability at most."""
+"""Of that many fits an interval of 95 % misses the truth in more than that many with this probability at most."""
 
 
 def test_the_interval_knows_of_the_few_whose_scores_are_largest(tmp_path: Path) -> None:

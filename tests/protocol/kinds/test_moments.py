@@ -187,14 +187,14 @@ def test_noise_is_as_large_as_is_said_as_really_drawn(trust: str) -> None:
     design = designed(trust)
     nobody = Trajectory(np.array([0]), np.zeros(0, dtype=np.int64), np.zeros(0))
     drawn = []
-    for _ in range(60):
+    for _ in range(160):
         aggregate = open_aggregate(design, SecureNoise())
         aggregate.take(respond(design, None, nobody, SecureNoise()))
         drawn.append(MOMENTS.packed(aggregate.close()))
     values = np.concatenate(drawn)
     stated = float(MOMENTS.noise(design.question, design.law(np.array(1)))[..., 1])
     spread = math.sqrt(2 / len(values)) * 6.2  # a normal law leaves 6.2 deviations with probability below FALSE_ALARM
-    assert len(values) > 500
+    assert len(values) > 2_000  # then 2/3 and 3/2 are as many deviations away
     assert abs(values.var() / stated - 1) < spread
     assert abs(values.var() / (stated * 1.5) - 1) > spread / 1.5 and abs(values.var() / (stated / 1.5) - 1) > spread
 

@@ -16,7 +16,7 @@ from .offices import BETWEEN, DEADLINE, PATIENCE, PUBLICATION, WINDOW
 
 PEM = Path(__file__).parents[1] / "issuer" / "slots.pem"
 KEYS = IssuerKeys(PEM.read_bytes(), LOGIN, keys.public_key(LOGIN))
-"""Of three slots, for tests only: anybody may read them."""
+"""Of three slots, for tests only: everyone may read them."""
 
 
 def admitting(trust: str, times: int, apart: int, issuer: IssuerKeys | None = None) -> Contract:
