@@ -20,7 +20,7 @@ PAGE, DATA, PICTURE = (
     Path("docs/assumes.json"),
     Path("docs/pictures/assumes.svg"),
 )
-SIZES, RHO, TRUTH_PEOPLE = (1000, 3000, 10_000, 30_000), 0.5, 400_000
+SIZES, RHO = (1000, 3000, 10_000, 30_000), 0.5
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
 
@@ -31,9 +31,9 @@ def measured() -> list[dict[str, Any]]:
         data = family.read(people, np.random.default_rng([1, people]))
         said, plan = judged_fit(data, RHO, noise=ReplayableNoise(people))
         judged = said["judged"]
-        row = {"people": people, "gain": said["gain"], "true": family.gain(plan.extended, 1.0, TRUTH_PEOPLE)}
+        row = {"people": people, "gain": said["gain"], "true": family.gain(plan.extended, 1.0)}
         row |= {"alarms": said["alarms"], "recommended": said["recommended"], "judged": judged}
-        row["adoption"] = None if judged is None else family.gain(plan.extended, judged["alpha"], TRUTH_PEOPLE)
+        row["adoption"] = None if judged is None else family.gain(plan.extended, judged["alpha"])
         rows.append(row)
     return rows
 

@@ -1,7 +1,7 @@
 """Worlds that are not tables: `./run coverage --families`. What was recorded is not all that matters, and the truth is known.
 
 Each family draws people, of whom a state is recorded and more is hidden; their practice may see what is hidden. The truth about
-a policy, or an adoption of a share of it, comes from many more people who follow it in the same world. Goals, each of which must
+a policy, or an adoption of a share of it, is computed. Goals, each of which must
 hold in every row that it is about: the adoption's interval holds in 92 % of the fits wherever chances of actions are right;
 "better" is wrong in at most 2.5 %; without the table being wrong at most 3 % of fits raise an alarm.
 """
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +37,10 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 COVERED, WRONG, FALSE_ALARMS = 0.92, 0.025, 0.03
-RHOS, TRUTH_PEOPLE = (0.5, 2.0), 1_000_000
+RHOS = (0.5, 2.0)
+CELLS = 1000
+"""Cells of a hidden number, in which gains are computed."""
+
 FIRST = 7000
 """The seed of the first log; worlds have fixed laws, or are drawn by numbers of their own."""
 
@@ -57,10 +60,6 @@ WorldStep = Callable[[Walkers, Integers, np.random.Generator], tuple[Array, Walk
 """Rewards in {0, 1}, and people afterwards."""
 
 
-_EARNED: dict[tuple[str, int, int, float, bytes], float] = {}
-"""What those earn who follow a share of a policy, by family, people, seed, share and policy: many fits learn the same one."""
-
-
 @dataclass(frozen=True)
 class WorldFamily:
     """A kind of world. right: chances of actions depend on what is recorded; table: states tell all that matters."""
@@ -72,6 +71,8 @@ class WorldFamily:
     begin: WorldStart
     practice: PracticeLaw
     step: WorldStep
+    gain: Callable[[Array, float], float]
+    """What an adoption of a share of a policy (H, S, A+1) gains over practice."""
     right: bool = True
     table: bool = False
     logged: bool = False
@@ -79,8 +80,6 @@ class WorldFamily:
     """(n,) the chance to be lost to follow-up after an action, where people may be."""
     weighs: Callable[[Walkers], Array] | None = None
     """(n,) how many of the population people stand for by where they begin; of all, one over that has the mean 1."""
-    exact: Callable[[Array, float], float] | None = None
-    """What an adoption of a policy (H, S, A+1) gains, where that can be computed."""
 
     def logged_people(self, people: int, rng: np.random.Generator) -> Walkers:
         """People who are logged: of all, or the less often the more they stand for."""
@@ -116,17 +115,8 @@ class WorldFamily:
         there = (np.cumsum(lost, axis=1) - lost == 0).ravel()
         return {**{name: column[there] for name, column in log.items()}, "lost": lost.ravel()[there].astype(np.int64)}
 
-    def gain(self, policy: Array, alpha: float, people: int, seed: int = 99) -> float:
-        """What an adoption of a policy (H, S, A+1) gains over practice: computed, or by people who follow either."""
-        if self.exact is not None:
-            return self.exact(policy, alpha)
-        return self.earned(policy, alpha, people, seed) - self.earned(policy, 0.0, people, seed)
-
     def earned(self, policy: Array, alpha: float, people: int, seed: int) -> float:
-        """The returns of this many people who follow a share of a policy; each is walked once."""
-        key = self.name, people, seed, alpha, b"" if alpha == 0 else policy.tobytes()
-        if key in _EARNED:
-            return _EARNED[key]
+        """The mean return of this many people who follow a share of a policy, which tests hold against what is computed."""
         rng = np.random.default_rng(seed)
         here, earned = self.begin(people, rng), np.zeros(people)
         for h in range(self.horizon):
@@ -135,8 +125,7 @@ class WorldFamily:
             mixed = (1 - alpha) * usual + alpha * (advice[:, :1] * usual + advice[:, 1:])
             reward, here = self.step(here, drawn(mixed, rng), rng)
             earned += reward
-        _EARNED[key] = float(earned.mean())
-        return _EARNED[key]
+        return float(earned.mean())
 
     def read(self, people: int, rng: np.random.Generator) -> Dataset:
         """The log as a data set."""
@@ -168,24 +157,88 @@ def paid(chance: Array, rng: np.random.Generator) -> Array:
     return np.asarray(rng.random(len(chance)) < np.clip(chance, 0, 1), dtype=np.float64)
 
 
+class HiddenLaw(NamedTuple):
+    """A world in which one hidden number of [0, 1) decides about all, in narrow cells: told (X, S) chances of recorded states,
+    usual (X, S, A), pays (X, A) and moves (X, A, X). All numbers begin as often."""
+
+    told: Array
+    usual: Array
+    pays: Array
+    moves: Array
+
+    @classmethod
+    def of(
+        cls,
+        told: Callable[[Array], Array],
+        usual: Callable[[Array, int], Array],
+        pays: Callable[[Array, int], Array],
+        after: Callable[[Array, Array, int], Array],
+    ) -> HiddenLaw:
+        """The law of worlds of two actions, from functions of the hidden number, the state, the action and a uniform draw."""
+        x, cells = (np.arange(CELLS) + 0.5) / CELLS, np.arange(CELLS)
+        drawn_numbers, actions = (np.arange(CELLS // 2) + 0.5) / (CELLS // 2), range(2)
+        moves, states = np.zeros((CELLS, 2, CELLS)), told(x)
+        for action in actions:
+            for number in drawn_numbers:
+                there = np.minimum((CELLS * after(x, np.full(CELLS, number), action)).astype(np.int64), CELLS - 1)
+                np.add.at(moves, (cells, action, there), 1 / len(drawn_numbers))
+        practice = np.stack([usual(x, state) for state in range(states.shape[1])], axis=1)
+        return cls(states, practice, np.stack([pays(x, action) for action in actions], axis=1), moves)
+
+    def gain(self, horizon: int, policy: Array, alpha: float) -> float:
+        """What an adoption of a policy (H, S, A+1) gains, to about a ten-thousandth."""
+        worth = []
+        for share in (alpha, 0.0):
+            values = np.zeros(len(self.pays))
+            for h in range(horizon - 1, -1, -1):
+                mixed = (1 - share) * self.usual + share * (policy[h, :, :1] * self.usual + policy[h, :, 1:])
+                values = np.einsum("xs,xsa,xa->x", self.told, mixed, self.pays + self.moves @ values)
+            worth.append(float(values.mean()))
+        return worth[0] - worth[1]
+
+
+class WalkLaw(NamedTuple):
+    """How people of a world walk."""
+
+    begin: WorldStart
+    practice: PracticeLaw
+    step: WorldStep
+
+
+def hidden_number(name: str, sizes: tuple[int, int], law: HiddenLaw, walk: WalkLaw, **about: Any) -> WorldFamily:
+    """The world of one hidden number. sizes: recorded states and the horizon."""
+    return WorldFamily(name, sizes[0], 2, sizes[1], *walk, partial(law.gain, sizes[1]), **about)
+
+
+@cache
 def cut_covariate(name: str, bins: int) -> WorldFamily:
     """A covariate in [0, 1] that decides about all; its bin is recorded. Treating helps where it is high, and harms elsewhere."""
 
+    def bin_of(x: Array) -> Integers:
+        return np.minimum((bins * x).astype(np.int64), bins - 1)
+
+    def pays(x: Array, treated: Any) -> Array:
+        return 0.25 + 0.5 * (1 - x) + np.where(np.equal(treated, 1), 0.5 * (x - 0.45), 0.0)
+
+    def after(x: Array, number: Array, treated: Any) -> Array:
+        return np.clip(0.7 * x + 0.3 * number + np.where(np.equal(treated, 1), -0.2 * x, 0.05), 0, 1 - 1e-9)
+
+    def often(state: Any) -> Any:  # by the bin: practice sees no more than is recorded
+        return 0.3 + 0.4 * (state + 0.5) / bins
+
     def begin(people: int, rng: np.random.Generator) -> Walkers:
         x = rng.random(people)
-        return Walkers(np.minimum((bins * x).astype(np.int64), bins - 1), x, np.full(people, -1))
-
-    def practice(here: Walkers) -> Array:  # by the bin: practice sees no more than is recorded
-        return two(0.3 + 0.4 * (here.state + 0.5) / bins)
+        return Walkers(bin_of(x), x, np.full(people, -1))
 
     def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
-        x = here.hidden
-        reward = paid(0.25 + 0.5 * (1 - x) + np.where(action == 1, 0.5 * (x - 0.45), 0.0), rng)
-        moved = 0.7 * x + 0.3 * rng.random(len(x)) + np.where(action == 1, -0.2 * x, 0.05)
-        x = np.clip(moved, 0, 1 - 1e-9)
-        return reward, Walkers(np.minimum((bins * x).astype(np.int64), bins - 1), x, action)
+        reward = paid(pays(here.hidden, action), rng)
+        x = after(here.hidden, rng.random(len(action)), action)
+        return reward, Walkers(bin_of(x), x, action)
 
-    return WorldFamily(name, bins, 2, 5, begin, practice, step)
+    law = HiddenLaw.of(
+        lambda x: np.eye(bins)[bin_of(x)], lambda x, state: two(np.full(len(x), often(state))), pays, after
+    )
+    return hidden_number(name, (bins, 5), law, WalkLaw(begin, lambda here: two(often(here.state)), step))
 
 
 class FiniteLaw(NamedTuple):
@@ -229,11 +282,10 @@ def finite(name: str, sizes: tuple[int, int, int], law: FiniteLaw, **about: Any)
         moment = here.hidden.astype(np.int64)
         return paid(law.pays[moment, action], rng), seen(drawn(law.moves[moment, action], rng), action)
 
-    exact = partial(law.gain, horizon)
-    return WorldFamily(name, states, actions, horizon, begin, practice, step, exact=exact, **about)
+    return WorldFamily(name, states, actions, horizon, begin, practice, step, partial(law.gain, horizon), **about)
 
 
-def repeated_dose(name: str, avoided: bool, logged: bool = False) -> WorldFamily:
+def repeated_dose(name: str, avoided: bool, logged: bool = False, horizon: int = 8) -> WorldFamily:
     """A second dose in a row harms, which states do not show. avoided: practice knows, and hardly ever gives one."""
     states = 4
     state, dosed = np.divmod(np.arange(2 * states), 2)  # a moment: how ill, and whether a dose was given before
@@ -249,10 +301,31 @@ def repeated_dose(name: str, avoided: bool, logged: bool = False) -> WorldFamily
                 moves[moment, action, 2 * after + action] += 1 / len(by)
     begins = np.where(dosed == 0, 1 / states, 0.0)
     law = FiniteLaw(state, begins, two(often), np.stack([pays, pays + np.where(harms, -0.35, 0.25)], axis=1), moves)
-    return finite(name, (states, 2, 8), law, logged=logged)
+    return finite(name, (states, 2, horizon), law, logged=logged)
 
 
-def hidden_kinds(name: str, seen: bool, logged: bool = False) -> WorldFamily:
+def third_dose(name: str) -> WorldFamily:
+    """A third dose in a row harms much, which neither states nor the action before show; practice gives every second one."""
+    states = 4
+    state, doses = np.divmod(
+        np.arange(3 * states), 3
+    )  # a moment: how ill, and how many doses were given without a pause
+    harms = doses == 2
+    pays = 0.35 + 0.1 * (states - 1 - state) / states
+    moves = np.zeros((3 * states, 2, 3 * states))
+    for moment in range(3 * states):
+        for action in range(2):
+            for each in (0, 1) if action and harms[moment] else (-1, 0, 0, 1):
+                after = min(max(state[moment] + each, 0), states - 1)
+                then = min(doses[moment] + 1, 2) if action else 0
+                moves[moment, action, 3 * after + then] += 1 / (2 if action and harms[moment] else 4)
+    treated = pays + np.where(harms, -0.35, 0.2)
+    begins = np.where(doses == 0, 1 / states, 0.0)
+    law = FiniteLaw(state, begins, two(np.full(3 * states, 0.5)), np.stack([pays, treated], axis=1), moves)
+    return finite(name, (states, 2, 8), law)
+
+
+def hidden_kinds(name: str, seen: bool, logged: bool = False, horizon: int = 5) -> WorldFamily:
     """Two kinds of people, of whom one gains by treatment and one loses; nothing recorded tells. seen: practice knows the kind."""
     states = 4
     state, kind = np.divmod(np.arange(2 * states), 2)
@@ -270,28 +343,34 @@ def hidden_kinds(name: str, seen: bool, logged: bool = False) -> WorldFamily:
         np.stack([pays, pays + np.where(kind == 1, 0.3, -0.4)], axis=1),
         moves,
     )
-    return finite(name, (states, 2, 5), law, right=not seen, logged=logged)
+    return finite(name, (states, 2, horizon), law, right=not seen, logged=logged)
 
 
-def indication(name: str, strength: float, logged: bool = False) -> WorldFamily:
+@cache
+def indication(name: str, strength: float, logged: bool = False, horizon: int = 5) -> WorldFamily:
     """The ill are treated more often, how ill is not recorded, and treating does no good: the untreated look better off."""
     states = 3
+
+    def pays(ill: Array, treated: Any) -> Array:
+        return 0.8 - 0.6 * ill - np.where(np.equal(treated, 1), 0.08, 0.0)
+
+    def usual(ill: Array) -> Array:  # the more ill (near 1) the more often they are left without the costly action
+        return two(np.clip(0.5 + strength * (0.5 - ill), 0.03, 0.97))
+
+    def after(ill: Array, number: Array, _: Any) -> Array:
+        return np.clip(0.8 * ill + 0.2 * number, 0, 1)
 
     def begin(people: int, rng: np.random.Generator) -> Walkers:
         return Walkers(rng.integers(states, size=people), rng.random(people), np.full(people, -1))
 
-    def practice(
-        here: Walkers,
-    ) -> Array:  # the more ill (hidden near 1) the more often they are left without the costly action
-        return two(np.clip(0.5 + strength * (0.5 - here.hidden), 0.03, 0.97))
-
     def step(here: Walkers, action: Integers, rng: np.random.Generator) -> tuple[Array, Walkers]:
-        ill = here.hidden
-        reward = paid(0.8 - 0.6 * ill - np.where(action == 1, 0.08, 0.0), rng)
-        ill = np.clip(0.8 * ill + 0.2 * rng.random(len(ill)), 0, 1)
+        reward = paid(pays(here.hidden, action), rng)
+        ill = after(here.hidden, rng.random(len(action)), action)
         return reward, Walkers(rng.integers(states, size=len(ill)), ill, action)
 
-    return WorldFamily(name, states, 2, 5, begin, practice, step, right=False, logged=logged)
+    law = HiddenLaw.of(lambda x: np.full((len(x), states), 1 / states), lambda x, _: usual(x), pays, after)
+    walk = WalkLaw(begin, lambda here: usual(here.hidden), step)
+    return hidden_number(name, (states, horizon), law, walk, right=False, logged=logged)
 
 
 def markov(name: str, number: int, sizes: tuple[int, int, int] = (12, 3, 8), rare: float = 1.0) -> WorldFamily:
@@ -362,6 +441,13 @@ FAMILIES: tuple[Callable[[int], WorldFamily], ...] = (
     lambda number: drop_out("drop-out, informative", informative=True),
     lambda number: repeated_dose("histories, avoided, logged", avoided=True, logged=True),
     lambda number: weighted("weights"),
+    lambda number: repeated_dose("histories, 2 steps", avoided=False, horizon=2),
+    lambda number: repeated_dose("histories, avoided, 2 steps", avoided=True, horizon=2),
+    lambda number: third_dose("histories, third dose"),
+    lambda number: hidden_kinds("hidden kinds, seen, 2 steps", seen=True, horizon=2),
+    lambda number: hidden_kinds("hidden kinds, seen, logged, 2 steps", seen=True, logged=True, horizon=2),
+    lambda number: indication("indication, strong, 2 steps", 0.9, horizon=2),
+    lambda number: indication("indication, strong, logged, 2 steps", 0.9, logged=True, horizon=2),
 )
 
 
@@ -405,18 +491,22 @@ class FittedTruth(NamedTuple):
     width: float
     true_gain: float
     whole_gain: float
+    estimate: float
+    tested: list[float]
 
 
-def outcome(family: WorldFamily, said: dict[str, Any], plan: Any, truth_people: int) -> FittedTruth:
+def outcome(family: WorldFamily, said: dict[str, Any], plan: Any) -> FittedTruth:
     """What a fit said of a policy, held against the truth."""
-    whole, gain, judged = family.gain(plan.extended, 1.0, truth_people), said["gain"], said["judged"]
+    whole, gain, judged = family.gain(plan.extended, 1.0), said["gain"], said["judged"]
     covered, sure, better = bool(gain["low"] <= whole <= gain["high"]), bool(gain["sure"]), bool(said["recommended"])
     table = covered, not covered and not said["alarms"], sure, sure and whole <= 0, better, better and whole <= 0
     if judged is None:
-        return FittedTruth(*table, list(said["alarms"]), False, False, False, False, 0.0, 0.0, 0.0, whole)
-    truth = family.gain(plan.extended, judged["alpha"], truth_people)
+        nothing = False, False, False, False, 0.0, 0.0, 0.0, whole, 0.0, []
+        return FittedTruth(*table, list(said["alarms"]), *nothing)
+    truth = family.gain(plan.extended, judged["alpha"])
     held, above = bool(judged["low"] <= truth <= judged["high"]), bool(judged["sure"])
-    numbers = float(judged["alpha"]), float(judged["high"] - judged["low"]), truth, whole
+    numbers = float(judged["alpha"]), float(judged["high"] - judged["low"]), truth, whole, float(judged["gain"])
+    numbers = *numbers, list(said.get("tested", []))
     return FittedTruth(*table, list(said["alarms"]), True, held, above, above and truth <= 0, *numbers)
 
 
@@ -467,13 +557,13 @@ class FamilyFit(NamedTuple):
     again: int
 
 
-def fitted(task: FamilyFit, truth_people: int = TRUTH_PEOPLE, rhos: tuple[float, ...] = RHOS) -> FittedTruth:
+def fitted(task: FamilyFit, rhos: tuple[float, ...] = RHOS) -> FittedTruth:
     """One fit, compared with the truth."""
     number, people, again = task
     family = FAMILIES[number](again % 20)
     data = family.read(people, np.random.default_rng([FIRST, number, again, people]))
     said, plan = judged_fit(data, rhos[again % len(rhos)])
-    return outcome(family, said, plan, truth_people)
+    return outcome(family, said, plan)
 
 
 HEADER = (

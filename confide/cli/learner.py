@@ -158,7 +158,6 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
     """
     from ..analysis.reporting.numbers import each, plural
     from ..analysis.reporting.offline_report import noun
-    from ..analysis.reporting.stated import by_table_alone
 
     gain, practice = findings.get("gain"), findings.get("practice")
     unit = "person" if promise is None else noun(promise)
@@ -173,10 +172,11 @@ def show_verdict(findings: Findings, promise: Guarantee | None = None) -> None:
     if gain is not None and practice is not None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
         better = findings.get("recommended", gain["sure"])
-        doubt = "not surely better" if not gain["sure"] else "a check below does not support it"
-        by_table = " by the table alone" if by_table_alone(findings) else ""
-        verdict = f"better than current practice{by_table}" if better else f"no change recommended: {doubt}"
         judged = findings.get("judged")
+        untold = judged is not None and not judged["sure"] and not findings.get("alarms")
+        doubt = "only the table is sure of it" if untold else "a check below does not support it"
+        doubt = doubt if gain["sure"] else "not surely better"
+        verdict = "better than current practice" if better else f"no change recommended: {doubt}"
         if not better and judged is not None and judged["sure"]:
             part, least, most = (plain_number(judged[key], sign=True) for key in ("gain", "low", "high"))
             often = f"better in part, if followed in {10 * judged['alpha']:g} of 10 decisions"

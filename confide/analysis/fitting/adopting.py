@@ -72,7 +72,7 @@ from ...protocol.kinds.judged import (
 from ...protocol.releases import CountRelease
 from ...protocol.trusts.central import std, together
 from ..reporting.stated import Findings, StatedJudgement
-from .alarms import ANOTHER, BALANCE, DISAGREEMENT, PROPENSITY, RESIDUAL, blind_to, ruling
+from .alarms import ANOTHER, BALANCE, DISAGREEMENT, HABIT, LEFT_OUT, PROPENSITY, RESIDUAL, blind_to, ruling
 from .findings import UnitConverter
 from .plan import PREVIOUS
 from .subgroups import group_gains
@@ -146,6 +146,14 @@ MOVED = 6
 SUSPECT_AT = 1.5
 """Deviations at which, after the alarm `residual`, a number about what practice did that shows hidden causes that last leaves open
 whether states leave out what follows or what practice saw. Of fits with right chances a fifth are left open."""
+
+REPEATS_AT, UNSEEN_AT = 3.0, 2.33
+"""Deviations by which practice must repeat the action before more often than states tell, for it to be asked whether a hidden cause
+that lasts does that; and by which the number of the test that would show such a cause must be short of what it then were, for
+that to be excluded: one of a hundred is missed."""
+
+HIDDEN_ODDS = (1.5, 2.5, 5.0, 15.0, 50.0)
+"""Factors of odds by which hidden causes that last are simulated."""
 
 MOST_FORESEEN = 100_000
 """Up to this many possible transitions it is foreseen which policy of the family surely gains most: beyond, that would take a third
@@ -303,7 +311,7 @@ class JudgePlan:
         more = {part: self.released(part, *answer, *drawn_by) for part, answer in answers.items()}
         releases = {**judgement.releases, **more}
         return judgement._replace(
-            chosen=chosen, releases=releases, doubts=test.doubts, shifts=test.shifts, walked=walked
+            chosen=chosen, releases=releases, doubts=test.doubts, shifts=test.shifts, walked=walked, hidden=test.hidden
         )
 
 
@@ -369,7 +377,8 @@ def recalled(
     populations = moved_populations(judgement.chosen.plan.model, chances)
     chosen = judgement.chosen if logged else judgement.chosen.doubting(populations)
     test = table_test(chosen.plan, chances, walked, populations, logged)
-    return judgement._replace(chosen=chosen, doubts=test.doubts, shifts=test.shifts, walked=walked)
+    doubts, shifts = test.doubts, test.shifts
+    return judgement._replace(chosen=chosen, doubts=doubts, shifts=shifts, walked=walked, hidden=test.hidden)
 
 
 def part_of(name: str) -> str:
@@ -404,13 +413,37 @@ def _taken(candidates: Mapping[str, ChosenAdoption], releases: dict[str, JudgedR
     return last if last.gain().sure() and (bold > usual or not first.gain().sure()) else first
 
 
+class Habit(NamedTuple):
+    """How often practice repeats the action before: table (1, S, A), its chances by state after the first step; excess: by how much
+    more often than these say it repeats, as a share of decisions; clear: that in deviations."""
+
+    table: Array
+    excess: float
+    clear: float
+
+    @classmethod
+    def of(cls, counts: Array, variance: float) -> Habit:
+        """From counts (A, S, A) of previous action, state and action, with that variance of the noise in each."""
+        actions = counts.shape[-1]
+        rows = np.maximum(counts.sum(axis=-1), 0.0)
+        table = np.maximum(counts.sum(axis=0), 1e-9)
+        table = table / table.sum(axis=-1, keepdims=True)
+        again = table.T  # (A, S): the chance of the action before
+        repeated = np.diagonal(counts, axis1=0, axis2=2).T - rows * again
+        scatter = (rows * again * (1 - again)).sum() + variance * (1 + actions * again**2).sum()
+        people = max(float(rows.sum()), 1.0)
+        excess = float(repeated.sum())
+        return cls(np.maximum(table, FLOOR)[None], excess / people, excess / math.sqrt(max(float(scatter), 1e-300)))
+
+
 class PracticeChances(NamedTuple):
     """The chances with which practice acts, as estimated: table (C, S, A), what its rows stand for (`mdp.adoption`), and (C, S, A)
-    the relative variance of the estimates."""
+    the relative variance of the estimates. habit: where the action before was asked for, what practice does about it."""
 
     table: Array
     by: int
     relative: Array
+    habit: Habit | None = None
 
 
 def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> PracticeChances:
@@ -438,7 +471,8 @@ def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> Prac
     mixed = np.where(model.knowledge.allowed, np.clip(table + kept * apart, FLOOR, 1.0), FLOOR)
     mixed = mixed / np.maximum(mixed.sum(axis=-1, keepdims=True), 1.0)
     left = kept**2 * own + (1 - kept) ** 2 * (error + true)
-    return PracticeChances(np.ascontiguousarray(mixed), BY_PREVIOUS, left / mixed**2)
+    habit = Habit.of(counts[:-1], float(previous.noise.transitions))
+    return PracticeChances(np.ascontiguousarray(mixed), BY_PREVIOUS, left / mixed**2, habit)
 
 
 class ChosenAdoption(NamedTuple):
@@ -476,7 +510,7 @@ class Judgement(NamedTuple):
     averaged; together: how many gains have intervals that hold together. doubts: (TESTS,) by how many deviations a person
     the numbers of the test may be off because the
     model is; infinite where they are not looked at. shifts: (TESTS,) by how many deviations a person shortening moves them.
-    walked: people who are simulated from the release.
+    walked: people who are simulated from the release. hidden: see `TableTest`.
     """
 
     chosen: ChosenAdoption
@@ -486,6 +520,7 @@ class Judgement(NamedTuple):
     doubts: Array = NOT_LOOKED_AT
     shifts: Array = UNMOVED
     walked: Episodes | None = None
+    hidden: float | None = None
 
     def gain(self, stated: float = 0.95) -> Estimate:
         """The gain of the adoption over practice, with an interval for sampling error, noise, and estimated chances of actions."""
@@ -514,10 +549,14 @@ class Judgement(NamedTuple):
     def residuals(self) -> Array:
         """(TESTS,) by how many deviations each number of the test is off zero; 0 where it is not looked at."""
         release = self.releases[RESIDUALS]
-        noise = np.array(release.noise) * release.scale
         sums = np.array(release.sums) * release.scale - release.users * self.shifts
-        variance = release.users * (1 + release.users / SIMULATED) + noise**2
-        return np.asarray(sums / np.sqrt(np.maximum(variance + (release.users * self.doubts) ** 2, 1e-300)))
+        return np.asarray(sums / self._deviations)
+
+    @property
+    def _deviations(self) -> Array:
+        release = self.releases[RESIDUALS]
+        variance = release.users * (1 + release.users / SIMULATED) + (np.array(release.noise) * release.scale) ** 2
+        return np.asarray(np.sqrt(np.maximum(variance + (release.users * self.doubts) ** 2, 1e-300)))
 
     def alarms(self, logged: bool) -> list[str]:
         """The alarms of the test and of the weights; chances that are logged are not tested."""
@@ -531,11 +570,18 @@ class Judgement(NamedTuple):
             raised += [BALANCE] if abs(self.balance) > ALARM else []
         return raised
 
-    def doubtful(self, logged: bool) -> bool:
-        """Whether after `residual` it is open what states leave out: what follows, or what practice saw."""
+    def doubtful(self, logged: bool) -> str:
+        """Why, short of an alarm, it is open what states leave out: what follows, or what practice saw; nothing where it is not."""
         decided = self.residuals[2 * SIGNS :]
         suspect = abs(float(decided[1])) > SUSPECT_AT or float(decided[-1]) > SUSPECT_AT
-        return not logged and suspect and RESIDUAL in self.alarms(logged)
+        if logged:
+            return ""
+        if suspect and RESIDUAL in self.alarms(logged):
+            return LEFT_OUT
+        if self.hidden is None:
+            return ""
+        foreseen = self.hidden * self.releases[RESIDUALS].users / float(self._deviations[-1])
+        return HABIT if float(decided[-1]) > foreseen - UNSEEN_AT else ""
 
 
 def clip_of(sizes: JudgedRelease, unit: float) -> float:
@@ -641,11 +687,12 @@ def _told(chances: PracticeChances, walked: Episodes) -> tuple[NDArray[np.int64]
     return step, step if chances.by == BY_STEP else np.zeros_like(step)
 
 
-def people_told_apart(model: LoggedModel, chances: PracticeChances, people: int) -> Episodes:
-    """Simulated people whose chances are logged: as many of each kind, of whom each has larger odds of one action (`SEEN_ODDS`)."""
+def people_told_apart(model: LoggedModel, chances: PracticeChances, people: int, odds: float = SEEN_ODDS) -> Episodes:
+    """Simulated people whose chances are logged: as many of each kind, of whom each has odds of one action that are larger by that
+    factor."""
     actions, rng, kinds = chances.table.shape[-1], np.random.default_rng(0), []
     for favoured in range(actions):
-        table = chances.table * np.where(np.arange(actions) == favoured, SEEN_ODDS, 1.0)
+        table = chances.table * np.where(np.arange(actions) == favoured, odds, 1.0)
         table = table / table.sum(axis=-1, keepdims=True)
         one = simulated_people(model, chances._replace(table=table), -(-people // actions), rng)
         kinds.append(one._replace(propensity=table[_told(chances, one)[1], one.states, one.actions]))
@@ -698,7 +745,8 @@ def simulated_people(model: LoggedModel, chances: PracticeChances, people: int, 
 class TableTest(NamedTuple):
     """The test of the table behind a policy; deviations: (TESTS,) of each of its numbers as simulated, infinite where that is
     nothing, or where logged chances leave nothing to be tested; length: to which a person's numbers are shortened, in
-    deviations; doubts, shifts: see `Judgement`.
+    deviations; doubts, shifts: see `Judgement`. hidden: if practice repeats the action before more often than states tell, the mean
+    of the last number, in deviations a person, if a hidden cause that lasts did all of that; else None.
     """
 
     specification: Specification
@@ -706,6 +754,7 @@ class TableTest(NamedTuple):
     length: float
     doubts: Array
     shifts: Array
+    hidden: float | None = None
 
 
 def table_test(
@@ -743,7 +792,39 @@ def table_test(
     length = LENGTH * math.sqrt(max(int(np.isfinite(deviations).sum()), 1))
     scaled = right / (length * deviations)
     shifts = length * (shortened(scaled) - scaled).mean(axis=0)
-    return TableTest(specification, deviations, length, np.where(np.isfinite(deviations), doubts, np.inf), shifts)
+    doubts = np.where(np.isfinite(deviations), doubts, np.inf)
+    test = TableTest(specification, deviations, length, doubts, shifts)
+    return test if logged else test._replace(hidden=hidden_cause(test, model, chances))
+
+
+def hidden_cause(test: TableTest, model: LoggedModel, chances: PracticeChances) -> float | None:
+    """What the last number of the test were if not the action before, but a hidden cause that lasts, made practice repeat it.
+
+    That is not to be told by two steps: chances by the action before fit either. So people of several kinds are simulated, of whom
+    each has larger odds of one action, until they repeat as often as practice does; in proportion to that, where they do it more
+    often.
+    """
+    habit = chances.habit
+    if habit is None or habit.clear < REPEATS_AT:
+        return None
+    expected = 0.0
+    for odds in HIDDEN_ODDS:
+        kinds = people_told_apart(model, PracticeChances(habit.table, BY_STATE, habit.table), SIMULATED, odds)
+        repeats = Habit.of(counts_of_repeats(kinds, *habit.table.shape[1:]), 0.0).excess
+        numbers = contrasts(test.specification, kinds) / (test.length * test.deviations)
+        expected = float((test.length * shortened(numbers).mean(axis=0) - test.shifts)[-1])
+        if repeats >= habit.excess:
+            return expected * habit.excess / repeats
+    return expected
+
+
+def counts_of_repeats(episodes: Episodes, states: int, actions: int) -> Array:
+    """(A, S, A) how often each previous action, state and action came by."""
+    later = np.ones(len(episodes.states), dtype=np.bool_)
+    later[episodes.starts[:-1]] = False
+    at = np.flatnonzero(later)
+    cell = (episodes.actions[at - 1] * states + episodes.states[at]) * actions + episodes.actions[at]
+    return np.bincount(cell, minlength=states * actions**2).reshape(actions, states, actions).astype(np.float64)
 
 
 def _known(model: LoggedModel) -> Array:
@@ -927,8 +1008,7 @@ def verdict(
         "people": judgement.releases[judgement.names[0]].users,
     }
     numbers = [*np.round(judgement.residuals, 2).tolist(), *([] if logged else [round(judgement.balance, 2)])]
-    table_gain, more = findings["gain"], plan.more
-    steady = more is None or more.noise <= more.luck
+    table_gain = findings["gain"]
     sure = bool(table_gain and table_gain["sure"])
-    ruled = ruling(judged, raised, logged, sure, judgement.doubtful(logged), steady)
+    ruled = ruling(judged, raised, logged, sure, judgement.doubtful(logged))
     return {**ruled, "foretold": foretold, "tested": numbers}

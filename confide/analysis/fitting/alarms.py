@@ -9,13 +9,13 @@
    one with `disagreement`, where a cause is named only as far as it is known: states leave something out, of what follows or of
    what practice saw, and without logged chances the data cannot tell which. (That `disagreement` counts here was found necessary:
    under confounding it may be the only alarm beside `residual`; in worlds in which histories matter it is raised as well.)
-2. The adoption is not above zero by the estimate of those who judge: not better, whatever the table says.
-3. Without any alarm: where it is above zero for sure the adoption is better whatever states leave out; the whole policy is
-   recommended if the table is sure. Where the estimate is above zero and not surely so, it is recommended by the table alone, which
-   is said beside it: as where no user judges, except that users were asked and did not speak against it (`judged.sure` is false).
-   Not where noise is larger than sampling error in what the table says: a model of noise pays where nothing is.
-   No gain is stated after `residual` if what practice did is suspect, short of an alarm: under confounding that is the last sign
-   of it.
+2. The adoption is not above zero for sure: not better, whatever the table says. (That the table alone recommended where those who
+   judge could not tell was tried: with few people, two steps and confounding that logged chances take out of
+   what is judged, but not out of the table, harm was called better too often.)
+3. It is, without any alarm: the adoption is better whatever states leave out; the whole policy is recommended if the table is sure.
+   Without an alarm the same holds not if what practice did is suspect: after `residual`, where a number about what practice did
+   is large, which under confounding is the last sign of it; and where practice repeats the action before more often than
+   states tell, and the test cannot exclude that a hidden cause that lasts does that (`adopting.hidden_cause`), as with two steps.
 4. It is, with `residual`, or with logged chances and `disagreement`: the adoption only. Follow it, log that, and fit again.
 
 With a single step nothing comes before a decision, so that no test can see what else decided about it: unless chances are logged,
@@ -50,7 +50,13 @@ MEANING = {
 }
 """What each alarm says, in words."""
 
-UNTOLD = "they cannot tell whether it is above zero, and no check speaks against the table, which alone recommends the policy"
+HABIT = (
+    "practice repeats actions more often than states tell, and it cannot be said whether the action before decides or something "
+    "that is not recorded; without logged probabilities of actions (--propensity) no gain can be stated"
+)
+"""Of what practice did, short of an alarm."""
+
+UNTOLD = "they cannot tell whether it is above zero; the table alone is sure of the policy, which is no reason to call it better"
 """Of a policy that the table is sure of, and those who judge are not."""
 
 ANOTHER = (
@@ -70,12 +76,10 @@ def ruling(
     alarms: Collection[str],
     logged: bool,
     table_sure: bool,
-    doubtful: bool = False,
-    steady: bool = True,
+    doubtful: str = "",
 ) -> Findings:
     """`judged` with its `sure` by the rules of this module, `alarms`, `recommended`, and the sentence `judged_said`.
-    doubtful: whether, after `residual`, what practice did leaves open that it saw more. steady: whether noise is no larger than
-    sampling error in what the table says.
+    doubtful: why what practice did leaves open that it saw more, short of an alarm.
 
     judged: `alpha`, `gain`, `low`, `high`, `sure`, `undone_by` and `people`, or None where nothing could be judged.
     """
@@ -83,15 +87,16 @@ def ruling(
     if judged is None:
         said = "no share of the policy could be judged by others: it keeps to practice, or too few people would be left"
         return {"judged": None, "alarms": raised, "recommended": False, "judged_said": said}
-    blind = blind_to(raised, logged) or doubtful
+    blind = SEEN_MORE if {PROPENSITY, BALANCE} & set(raised) else LEFT_OUT
+    blind = blind if blind_to(raised, logged) else doubtful
     sure = bool(judged["sure"]) and not blind
-    recommended = table_sure and not raised and (sure or (steady and judged["gain"] > 0))
-    alone = recommended and not sure
+    recommended = sure and table_sure and not raised
+    untold = table_sure and not (raised or blind or sure)
     return {
         "judged": {**judged, "sure": sure, "undone_by": judged.get("undone_by") if sure else None},
         "alarms": raised,
         "recommended": recommended,
-        "judged_said": _said(judged, raised, logged, blind) + (f": {UNTOLD}" if alone else ""),
+        "judged_said": _said(judged, raised, logged, blind) + (f": {UNTOLD}" if untold else ""),
     }
 
 
@@ -100,14 +105,16 @@ def blind_to(alarms: Collection[str], logged: bool) -> bool:
     return not logged and bool({PROPENSITY, BALANCE, DISAGREEMENT} & set(alarms))
 
 
-def _said(judged: StatedJudgement, raised: list[str], logged: bool, blind: bool) -> str:
-    """The judgement in a sentence, with what it rests on and what the alarms mean."""
+def _said(judged: StatedJudgement, raised: list[str], logged: bool, blind: str) -> str:
+    """The judgement in a sentence, with what it rests on and what the alarms mean. blind: why no gain is stated."""
     gain, low, high = (written(judged[key], sign=True) for key in ("gain", "low", "high"))
     decisions = f"{10 * judged['alpha']:g} of 10 decisions"
     rests = "whatever states leave out" if logged else "whatever states leave out of what follows"
     measured = (
         f"judged by {judged['people']:,} others: followed in {decisions} it gains {gain} ({low} to {high}), {rests}"
     )
+    if blind and not raised:
+        return blind
     if not raised and judged["sure"] and judged.get("undone_by") is not None:
         factor = written(judged["undone_by"])
         return (
@@ -118,8 +125,7 @@ def _said(judged: StatedJudgement, raised: list[str], logged: bool, blind: bool)
         return measured
     why = "; ".join(MEANING[name] for name in raised)
     if blind:
-        cause = SEEN_MORE if {PROPENSITY, BALANCE} & set(raised) else LEFT_OUT
-        return f"ALARM ({', '.join(raised)}): {why}: {cause}"
+        return f"ALARM ({', '.join(raised)}): {why}: {blind}"
     then = (
         "rely on this alone: follow it that often, log that, and fit again" if judged["sure"] else "nothing is better"
     )

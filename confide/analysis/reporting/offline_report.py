@@ -22,7 +22,7 @@ from . import drawing
 from .group_gains import groups_section, sentences_of
 from .numbers import each, plural, share, written
 from .pages import NOTEBOOK, glossary, page, pairs, section, table, word
-from .stated import Findings, Power, StatedAlone, StatedDifference, by_table_alone, with_labels
+from .stated import Findings, Power, StatedAlone, StatedDifference, with_labels
 
 LARGEST_PICTURE = 900
 """Cells, steps times states, up to which a policy is drawn."""
@@ -196,8 +196,7 @@ def _verdict(findings: Findings, promise: Guarantee) -> str:
     better = findings.get("recommended", gain["sure"])
     judged, people_said = findings.get("judged"), ""
     if better:
-        by_table = ", as far as the recorded state holds all that matters" if by_table_alone(findings) else ""
-        headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}{by_table}."
+        headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}."
         sentence = f"With {sure:g}&nbsp;% confidence the gain is {span}."
     elif judged is not None and judged["sure"]:
         headline = (
@@ -215,7 +214,12 @@ def _verdict(findings: Findings, promise: Guarantee) -> str:
         headline = "No change recommended: it cannot be said that this policy is better than current practice."
         guess = written(gain["value"], sign=True)
         sentence = f"The best guess is {guess} {each(unit)}; with {sure:g}&nbsp;% confidence the difference is {span}."
-        people_said = _people(findings, units) + _power(findings, unit)
+        if gain["sure"]:
+            sentence = (
+                f"By the table alone the gain is {guess} {each(unit)}; with {sure:g}&nbsp;% confidence it is {span}."
+            )
+        else:
+            people_said = _people(findings, units) + _power(findings, unit)
     colour = "yes" if better else "no"
     told = {
         "By how much, how surely?": sentence + people_said,

@@ -147,12 +147,6 @@ class Findings(TypedDict, total=False):
     linear: bool
 
 
-def by_table_alone(findings: Findings) -> bool:
-    """Whether a policy is recommended by the table, and those who judge cannot tell."""
-    judged = findings.get("judged")
-    return bool(findings.get("recommended")) and judged is not None and not judged["sure"]
-
-
 def with_labels(
     differences: Iterable[StatedDifference[int]], states: Sequence[str], actions: Sequence[str]
 ) -> list[StatedDifference[str]]:

@@ -14,6 +14,7 @@ from confide.analysis.fitting.alarms import (
     BALANCE,
     CONFOUNDING,
     DISAGREEMENT,
+    HABIT,
     LEFT_OUT,
     MEANING,
     PROPENSITY,
@@ -25,7 +26,6 @@ from confide.analysis.fitting.alarms import (
 )
 from confide.analysis.fitting.refit import refit
 from confide.analysis.reporting.offline_report import _table_tells
-from confide.analysis.reporting.stated import by_table_alone
 from confide.data.trajectories import read
 
 GOOD = {"alpha": 0.7, "gain": 0.39, "low": 0.34, "high": 0.44, "sure": True, "people": 1500}
@@ -75,17 +75,17 @@ def test_whatever_the_table_says_an_adoption_that_is_not_better_is_not() -> None
     assert not ruling(BAD, [], logged=True, table_sure=True)["recommended"]
 
 
-def test_where_those_who_judge_cannot_tell_the_table_alone_recommends_and_that_is_said() -> None:
-    """But not against their estimate, nor after any alarm, nor where it is not sure itself."""
+def test_where_those_who_judge_cannot_tell_nothing_is_better_and_that_is_said() -> None:
     said = ruling(UNSURE, [], logged=False, table_sure=True)
-    assert said["recommended"] and not said["judged"]["sure"] and UNTOLD in said["judged_said"]
-    assert by_table_alone(said) and not by_table_alone(ruling(GOOD, [], logged=False, table_sure=True))
-    for alarm in ALARMS:
-        for logged in (False, True):
-            assert not ruling(UNSURE, [alarm], logged=logged, table_sure=True)["recommended"]
-    assert not ruling(UNSURE, [], logged=False, table_sure=False)["recommended"]
-    assert not ruling(UNSURE, [], logged=False, table_sure=True, steady=False)["recommended"]
-    assert ruling(GOOD, [], logged=False, table_sure=True, steady=False)["recommended"]
+    assert not said["recommended"] and not said["judged"]["sure"] and UNTOLD in said["judged_said"]
+    assert UNTOLD not in ruling(UNSURE, [], logged=False, table_sure=False)["judged_said"]
+    assert UNTOLD not in ruling(GOOD, [], logged=False, table_sure=True)["judged_said"]
+
+
+def test_a_doubt_about_what_practice_did_states_no_gain_without_any_alarm() -> None:
+    said = ruling(GOOD, [], logged=False, table_sure=True, doubtful=HABIT)
+    assert not said["recommended"] and not said["judged"]["sure"] and said["alarms"] == []
+    assert said["judged_said"] == HABIT and said["judged"]["undone_by"] is None
 
 
 def test_the_table_must_be_sure() -> None:

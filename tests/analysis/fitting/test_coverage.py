@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tools import coverage_worlds
 from tools.coverage import STATEMENTS, StatementTally, main, measure, measure_answers
 from tools.coverage_document import written
 from tools.coverage_logs import ANSWERS, VARIANTS, Variant
-from tools.coverage_worlds import Walkers, markov
+from tools.coverage_worlds import Walkers, WorldFamily, cut_covariate, indication, markov
 
 FALSE_ALARM = 1e-6
 """That this many intervals miss, if each does with probability 5 %; over all rows and statements together."""
@@ -82,7 +80,7 @@ def test_worlds_that_are_no_tables_know_their_truth() -> None:
 
     family, rng = markov("one", 3, (3, 2, 4)), np.random.default_rng(0)
     assert family.table and family.right
-    law = family.exact.func.__self__  # type: ignore[union-attr]
+    law = family.gain.func.__self__  # type: ignore[attr-defined]
     moves, pays = law.moves, law.pays
     here = Walkers(np.arange(3), np.arange(3.0), np.full(3, -1))
     usual = family.practice(here)
@@ -92,14 +90,34 @@ def test_worlds_that_are_no_tables_know_their_truth() -> None:
     mixed = 0.5 * taken + 0.5 * usual
     exact = policy_value(model, Policy(mixed)) - policy_value(model, Policy(np.broadcast_to(usual, mixed.shape)))
     people = 200_000
-    assert family.gain(policy, 0.5, people) == pytest.approx(exact)
-    walked = replace(family, exact=None).gain(policy, 0.5, people)
+    assert family.gain(policy, 0.5) == pytest.approx(exact)
+    walked = family.earned(policy, 0.5, people, 1) - family.earned(policy, 0.0, people, 2)
     assert abs(walked - exact) < 5 * 2.0 * np.sqrt(2 / people)
 
 
-def test_a_row_of_families_is_measured(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coverage_worlds, "TRUTH_PEOPLE", 20_000)
-    words = ["--families", "--only", "seen, logged", "--people", "2000", "--worlds", "1", "--fits", "2", "--jobs", "1"]
+@pytest.mark.parametrize("family", [cut_covariate("x", 3), indication("ill", 0.9)], ids=lambda one: one.name)
+def test_gains_where_a_number_is_hidden_are_those_of_people_who_walk(family: WorldFamily) -> None:
+    """By five standard errors: returns of five steps deviate by less than 1.3."""
+    rng, people = np.random.default_rng(1), 100_000
+    policy = rng.dirichlet(np.full(3, 0.5), (family.horizon, family.states))
+    walked = family.earned(policy, 0.6, people, 1) - family.earned(policy, 0.0, people, 2)
+    assert abs(walked - family.gain(policy, 0.6)) < 5 * 1.3 * np.sqrt(2 / people)
+
+
+def test_a_row_of_families_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "--families",
+        "--only",
+        "seen, logged, 2",
+        "--people",
+        "2000",
+        "--worlds",
+        "1",
+        "--fits",
+        "2",
+        "--jobs",
+        "1",
+    ]
     main([*words, "--json"])
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["fits"] == 2 and row["people"] == 2000 and row["wrong_better"] == 0

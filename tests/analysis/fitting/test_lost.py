@@ -24,7 +24,7 @@ SIZES: dict[str, Any] = {"states": WORLD.states, "actions": WORLD.actions, "hori
 
 def true_practice() -> float:
     """What practice earns if no user is lost."""
-    law = WORLD.exact.func.__self__  # type: ignore[union-attr]
+    law = WORLD.gain.func.__self__  # type: ignore[attr-defined]
     values = np.zeros(len(law.state))
     for _ in range(WORLD.horizon):
         values = (law.usual * (law.pays + law.moves @ values)).sum(axis=1)
@@ -57,8 +57,8 @@ def test_practice_and_gain_are_those_of_everybody_followed_to_the_end(monkeypatc
         practice, gain, judged = said["practice"], said["gain"], said["judged"]
         held += [
             practice["low"] <= truth <= practice["high"],
-            gain["low"] <= WORLD.gain(plan.extended, 1.0, 0) <= gain["high"],
-            judged["low"] <= WORLD.gain(plan.extended, judged["alpha"], 0) <= judged["high"],
+            gain["low"] <= WORLD.gain(plan.extended, 1.0) <= gain["high"],
+            judged["low"] <= WORLD.gain(plan.extended, judged["alpha"]) <= judged["high"],
         ]
         off.append(practice["value"] - truth)
     assert (held >= 18).all()
