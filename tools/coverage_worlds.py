@@ -158,10 +158,10 @@ def paid(chance: Array, rng: np.random.Generator) -> Array:
 
 
 class HiddenLaw(NamedTuple):
-    """A world in which one hidden number of [0, 1) decides about all, in narrow cells: told (X, S) chances of recorded states,
+    """A world in which one hidden number of [0, 1) decides about all, in narrow cells: recorded (X, S) chances of states,
     usual (X, S, A), pays (X, A) and moves (X, A, X). All numbers begin as often."""
 
-    told: Array
+    recorded: Array
     usual: Array
     pays: Array
     moves: Array
@@ -169,7 +169,7 @@ class HiddenLaw(NamedTuple):
     @classmethod
     def of(
         cls,
-        told: Callable[[Array], Array],
+        recorded: Callable[[Array], Array],
         usual: Callable[[Array, int], Array],
         pays: Callable[[Array, int], Array],
         after: Callable[[Array, Array, int], Array],
@@ -177,7 +177,7 @@ class HiddenLaw(NamedTuple):
         """The law of worlds of two actions, from functions of the hidden number, the state, the action and a uniform draw."""
         x, cells = (np.arange(CELLS) + 0.5) / CELLS, np.arange(CELLS)
         drawn_numbers, actions = (np.arange(CELLS // 2) + 0.5) / (CELLS // 2), range(2)
-        moves, states = np.zeros((CELLS, 2, CELLS)), told(x)
+        moves, states = np.zeros((CELLS, 2, CELLS)), recorded(x)
         for action in actions:
             for number in drawn_numbers:
                 there = np.minimum((CELLS * after(x, np.full(CELLS, number), action)).astype(np.int64), CELLS - 1)
@@ -192,7 +192,7 @@ class HiddenLaw(NamedTuple):
             values = np.zeros(len(self.pays))
             for h in range(horizon - 1, -1, -1):
                 mixed = (1 - share) * self.usual + share * (policy[h, :, :1] * self.usual + policy[h, :, 1:])
-                values = np.einsum("xs,xsa,xa->x", self.told, mixed, self.pays + self.moves @ values)
+                values = np.einsum("xs,xsa,xa->x", self.recorded, mixed, self.pays + self.moves @ values)
             worth.append(float(values.mean()))
         return worth[0] - worth[1]
 

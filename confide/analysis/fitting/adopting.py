@@ -148,8 +148,8 @@ SUSPECT_AT = 1.5
 whether states leave out what follows or what practice saw. Of fits with right chances a fifth are left open."""
 
 REPEATS_AT, UNSEEN_AT = 3.0, 2.33
-"""Deviations by which practice must repeat the action before more often than states tell, for it to be asked whether a hidden cause
-that lasts does that; and by which the number of the test that would show such a cause must be short of what it then were, for
+"""Deviations by which practice must repeat the action before more often than states tell, for a hidden cause that lasts to be
+looked for behind it; and by which the number of the test that would show such a cause must be short of what it then were, for
 that to be excluded: one of a hundred is missed."""
 
 HIDDEN_ODDS = (1.5, 2.5, 5.0, 15.0, 50.0)
@@ -438,7 +438,7 @@ class Habit(NamedTuple):
 
 class PracticeChances(NamedTuple):
     """The chances with which practice acts, as estimated: table (C, S, A), what its rows stand for (`mdp.adoption`), and (C, S, A)
-    the relative variance of the estimates. habit: where the action before was asked for, what practice does about it."""
+    the relative variance of the estimates. habit: what practice does about the action before, where that is counted."""
 
     table: Array
     by: int
@@ -800,7 +800,7 @@ def table_test(
 def hidden_cause(test: TableTest, model: LoggedModel, chances: PracticeChances) -> float | None:
     """What the last number of the test were if not the action before, but a hidden cause that lasts, made practice repeat it.
 
-    That is not to be told by two steps: chances by the action before fit either. So people of several kinds are simulated, of whom
+    Two steps do not tell: chances by the action before fit either. So people of several kinds are simulated, of whom
     each has larger odds of one action, until they repeat as often as practice does; in proportion to that, where they do it more
     often.
     """
@@ -879,7 +879,7 @@ class Inquiry:
         counted: Mapping[str, Any],
         simulated: bool = False,
     ) -> None:
-        """Before anything was asked. counted: the releases about those who are counted. Replayable noise is refused unless people
+        """Before anything is released. counted: the releases about those who are counted. Replayable noise is refused unless people
         are simulated."""
         self._judge, self._episodes, self._noise, self._simulated = judge, episodes, noise, simulated
         self._previous: CountRelease | None = counted.get(PREVIOUS)
