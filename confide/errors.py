@@ -51,6 +51,11 @@ class MissingExtra(ConfideError, ImportError):
     """An optional dependency that is not installed."""
 
 
+def install(extra: str) -> str:
+    """The way out where an optional dependency is missing. No index has confide yet, and its name there is anybody's."""
+    return f"Run in a clone of confide: pip install '.[{extra}]'"
+
+
 class NoiseWarning(UserWarning):
     """What is simulated drowns in the noise of its guarantee: its results show the noise, not the learner."""
 

@@ -17,10 +17,11 @@ from typing import Any
 import click
 
 from .._version import __version__
-from ..errors import ConfideError, UnknownName
+from ..errors import ConfideError, UnknownName, install
 from ..loading import load_files
 
 # By user: each command, which the module of its name holds, and what `confide --help` says of it.
+BUILDER = "Service builder: learn from users whose data stays on their devices"
 GROUPS: dict[str, dict[str, str]] = {
     "Start": {
         "demo": "A one-minute tour of simulation, fit, certificate and audit.",
@@ -49,7 +50,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "A policy as a table, as JSON, as SQL or as arrays.",
         "synthesize": "Draw synthetic trajectories from a private release; spends nothing.",
     },
-    "Service builder: learn from users whose data stays on their devices": {
+    BUILDER: {
         "service": "Make, check, end or delete a service; `service demo` runs one for a minute.",
         "serve": "Run a collector: aggregate private reports, learn, publish policies.",
         "shuffle": "Run a shuffler: aggregate reports in memory, forward the sums.",
@@ -111,9 +112,6 @@ confide: reinforcement learning with differential privacy. Three things to do:
 
 confide demo is a tour; confide --help lists all commands.
 """
-
-
-INSTALL = "pip install 'confide[full]', or 'confide[service]' to run a service."
 
 
 def with_example(name: str, command: click.Command) -> click.Command:
@@ -199,7 +197,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         missing = (error.name or "").split(".")[0]
         if debug or missing in ("", __name__.split(".")[0]):
             raise
-        return _failed(words, "dependency-missing", f"{missing} is not installed, which this needs: {INSTALL}", missing)
+        extra = "service" if any(word in GROUPS[BUILDER] for word in words[:1]) else "full"
+        sentence = f"{missing} is not installed, which this needs. {install(extra)}."
+        return _failed(words, "dependency-missing", sentence, missing)
     except OSError as error:
         if debug:
             raise

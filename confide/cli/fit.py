@@ -219,7 +219,7 @@ def _require_horizon(arguments: dict[str, Any]) -> None:
     if open_sizes:
         flags = " and ".join(f"--{kind}" for kind in open_sizes)
         numbers = f"Choose a public number, --horizon H, and declare {flags} or list them as --labels."
-    raise InvalidInput("horizon-unsaid", f"The most steps of an episode must be said. {numbers}")
+    raise InvalidInput("horizon-unsaid", f"The horizon, the most steps of an episode, must be declared. {numbers}")
 
 
 def _asked_budget(data: Dataset, ledger: str | None) -> float | None:

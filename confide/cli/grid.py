@@ -210,7 +210,7 @@ def show_promises(runs: list[Run]) -> None:
         click.echo(str(runs[0].certificate))
         return
     table(
-        ["run", "true guarantee", "what the paper claims", "kept by", "calibration"],
+        ["run", "true guarantee", "what the paper claims", "mechanism", "calibration"],
         [_promise_row(run) for run in runs],
     )
 

@@ -129,13 +129,16 @@ def _show(results: dict[str, Json], as_json: bool) -> None:
     if as_json:
         emit(results)
         return
-    named = {"people": "people of closed rounds"}
+    named = {"people": "users of closed rounds"}
     table(["what", "found"], [(named.get(name, name), value) for name, value in results.items() if value is not None])
 
 
-@click.group("service", epilog=EXAMPLES)
-def command() -> None:
+@click.group("service", epilog=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
     """Services that learn from users whose data stays on their devices."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @command.command("new")
@@ -223,7 +226,10 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     described = None if arguments["features"] is None else read_described(arguments)
     lacking = [name for name in ("states", "actions", "horizon", "people") if arguments[name] is None]
     if lacking:
-        raise InvalidInput("service-flags-missing", f"A service needs --{', --'.join(lacking)}.")
+        raise InvalidInput(
+            "service-flags-missing",
+            f"A service needs --{' and --'.join(lacking)}. The help has examples: confide service new --help.",
+        )
     promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
     schedule = None if arguments["schedule"] is None else parse_schedule(arguments["schedule"], arguments["people"])
     if arguments["environment"] is not None and not arguments["check"]:

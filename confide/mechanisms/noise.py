@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput, UnsafeNoise
+from ..errors import InvalidInput, UnsafeNoise, install
 from ..validation import between, integer, positive, refusal
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class OpenDPNoise(SecureNoise):
             import opendp  # noqa: F401
         except ModuleNotFoundError:
             raise InvalidInput(
-                "opendp-missing", "OpenDP is not installed, which was to draw the noise: pip install 'confide[opendp]'."
+                "opendp-missing", f"OpenDP is not installed, which was to draw the noise. {install('opendp')}."
             ) from None
         self._drawn_by = OPENDP
 

@@ -213,6 +213,10 @@ class Certificate:
         """Read a saved certificate."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise FormatError(
+                "certificate-missing", f"There is no certificate at {path}. Give the folder of a fit or run, or a file."
+            ) from None
         except (OSError, ValueError, RecursionError) as error:
             raise FormatError("certificate-unreadable", f"{path} cannot be read as a certificate: {error}.") from error
         return cls.from_json(data, str(path))

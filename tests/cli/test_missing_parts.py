@@ -44,10 +44,14 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(
-    ("missing", "arguments"),
-    [("uvicorn", ["serve", "."]), ("numba", ["service", "demo", "--json"]), ("scipy", ["verdicts"])],
+    ("missing", "arguments", "extra"),
+    [
+        ("uvicorn", ["serve", "."], "service"),
+        ("numba", ["service", "demo", "--json"], "service"),
+        ("scipy", ["verdicts"], "full"),
+    ],
 )
-def test_it_says_what_to_install(missing: str, arguments: list[str]) -> None:
+def test_it_says_what_to_install(missing: str, arguments: list[str], extra: str) -> None:
     program = f"import sys; sys.modules[{missing!r}] = None; from confide.cli import run; sys.exit(run({arguments!r}))"
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert process.returncode == 2 and process.stdout == ""
@@ -56,7 +60,7 @@ def test_it_says_what_to_install(missing: str, arguments: list[str]) -> None:
         refused = json.loads(said)
         assert (refused["code"], refused["about"]) == ("dependency-missing", missing)
         said = f"confide: {refused['message']}\n"
-    assert said.startswith(f"confide: {missing} is not installed") and "pip install" in said
+    assert said.startswith(f"confide: {missing} is not installed") and f"pip install '.[{extra}]'" in said
     assert said.count("\n") == 1
 
 

@@ -21,7 +21,7 @@ from ...data.statistics.gram import Integers, check_size
 from ...data.statistics.points import LoggedPoints, random_halves
 from ...data.statistics.tally import Chosen
 from ...data.trajectories.dataset import Dataset
-from ...errors import InvalidInput, MissingExtra, PrivacyError
+from ...errors import InvalidInput, MissingExtra, PrivacyError, install
 from ...loading import load_files, loaded_files
 from ...mdp.critic import Critic
 from ...mdp.linear import BlockFeatures
@@ -152,9 +152,7 @@ def connect(scheduler: str) -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise MissingExtra(
-            "dask-missing", "dask must be installed. It was not found. Run: pip install confide[dask]"
-        ) from error
+        raise MissingExtra("dask-missing", f"dask must be installed. It was not found. {install('dask')}") from error
     cluster: Any = distributed
     try:
         client = cluster.Client(scheduler, timeout=PATIENCE)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...errors import InvalidInput, MissingExtra
+from ...errors import InvalidInput, MissingExtra, install
 from ...learning.planning.logged import LoggedModel, logged_model
 from ..results.fit import Fit
 from .findings import Units, first_states
@@ -138,7 +138,7 @@ def to_minari(log: SyntheticLog, fit: Fit, name: str) -> str:
     except ModuleNotFoundError as error:
         raise MissingExtra(
             "minari-missing",
-            "minari, with its storage, must be installed. It was not found. Run: pip install confide[minari]",
+            f"minari, with its storage, must be installed. It was not found. {install('minari')}",
         ) from error
     import gymnasium
 

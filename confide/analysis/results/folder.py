@@ -41,6 +41,11 @@ def check_free(folder: str | Path, names: Collection[str], replace: bool = False
         )
     if not os.path.lexists(path):
         return path
+    if path == Path.cwd():
+        raise InvalidInput(
+            "folder-is-current",
+            f"{path} is the folder that this runs in, which cannot be replaced. Name one inside of it.",
+        )
     if path.is_symlink() or not path.is_dir():
         raise InvalidInput(
             "folder-is-a-file", f"{path} must be a folder or not exist. It is a file or a link. Choose another name."

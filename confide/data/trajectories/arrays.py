@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InvalidInput, MissingExtra
+from ...errors import InvalidInput, MissingExtra, install
 from .columns import ACTION, EPISODE, NEXT_STATE, REWARD, STATE, STEP, role_of
 from .sources import DataPart, TablePart, Typed
 
@@ -144,7 +144,7 @@ class MinariPart(Typed):
         except ImportError as error:
             raise MissingExtra(
                 "minari-missing",
-                "minari, with its storage, must be installed. It was not found. Run: pip install confide[minari]",
+                f"minari, with its storage, must be installed. It was not found. {install('minari')}",
             ) from error
         except (ValueError, KeyError, OSError) as error:
             raise InvalidInput(

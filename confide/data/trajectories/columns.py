@@ -145,10 +145,11 @@ def find(names: Sequence[str], declared: DeclaredColumns) -> Columns:
     if by_role[REWARD] is None and not declared.rewards_known:
         missing.append(REWARD)
     if missing:
+        roles_missing = [name.split()[0] for name in missing if name.split()[0] in ALIASES] or missing[-1:]
         raise InvalidInput(
             "column-unsaid",
             f"The data has no column for {_list(missing)}. Found: {_list(names)}. "
-            f"Say which it is: --columns {missing[-1].split()[0]}=NAME.",
+            f"Say which they are: --columns {','.join(f'{role}=NAME' for role in roles_missing)}.",
         )
     twice = [
         name for name in (*state, *action) if name in (by_role[USER], by_role[EPISODE], by_role[STEP], by_role[REWARD])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import MissingExtra
+from ...errors import MissingExtra, install
 from ...mdp import Model, Policy
 from .registry import register
 
@@ -38,9 +38,7 @@ def practice(horizon: int) -> Policy:
 def _tables() -> Path:
     # The package itself is not imported: doing so would load, and advertise, libraries that are not needed here. Nor is
     # its place taken from its name alone, which a file of yours may have too.
-    missing = MissingExtra(
-        "icu-sepsis-missing", "icu-sepsis must be installed. It was not found. Run: pip install confide[icu]"
-    )
+    missing = MissingExtra("icu-sepsis-missing", f"icu-sepsis must be installed. It was not found. {install('icu')}")
     if find_spec("icu_sepsis") is None:
         raise missing
     try:

@@ -80,6 +80,9 @@ class Choices:
         **choices: Choice,
     ) -> Choices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option."""
+        if privacy is not None and not isinstance(privacy, Guarantee):
+            way_out = "Write Joint(epsilon=1, delta=1e-6), Local(epsilon=4) or another."
+            raise validation.refusal("privacy-no-guarantee", "privacy", "a guarantee", privacy, way_out)
         make: Callable[..., Choices] = cls  # what each choice may be is checked where a setting is completed
         named = {name: choices.pop(name) for name in NAMES & choices.keys()}
         return make(learner, environment, privacy or NoPrivacy(), **named, options=choices)

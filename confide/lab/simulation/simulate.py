@@ -71,7 +71,7 @@ def complete(choices: Choices) -> Setting:
     if promise.trust == CENTRAL:
         raise InvalidInput(
             "online-is-joint",
-            "Learning online is under joint privacy. Use Joint(...), or simulation.simulate_offline for logged people.",
+            "Learning online is under joint privacy. Use Joint(...), or, for a policy from a log, simulate_offline or --offline.",
         )
     if not promise.private and choices.mechanism != AUTO:
         way_out = "Give a guarantee, or leave it out."

@@ -43,6 +43,7 @@ def make_admitting(
     if issuer_key is not None:
         known_keys = read_public_keys(Path(issuer_key))
         return made(path, **earlier, issuer=partial(_entry, named, where, known_keys), **choices)
+    folder.check_new()
     own, old = IssuerFolder(folder.issuer_path), None if before is None else IssuerFolder(before.issuer_path)
     own.check_new()
     if known is not None and (old is None or not old.key_file.exists()):

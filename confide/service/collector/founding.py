@@ -240,10 +240,7 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
     `choices` are the other fields of `ServiceChoices`.
     """
     folder, chosen = Folder(Path(path)), ServiceChoices(spec, promise, people, **choices)
-    if folder.path.exists() and any(folder.path.iterdir()):
-        raise InvalidInput(
-            "service-folder-not-empty", f"{path} is not empty. A contract is made once: choose a new folder."
-        )
+    folder.check_new()
     design, before = chosen.design(), chosen.before
     private, private_between = keys.new_key(), keys.new_key() if chosen.goes_on is None else chosen.between_key
     title = chosen.name or (folder.path.resolve().name if before is None else str(before.document["name"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import FormatError
+from ...errors import FormatError, InvalidInput
 from . import keys
 from .contract import Contract
 
@@ -51,6 +51,13 @@ class Folder:
     def counts_here(self) -> bool:
         """Whether a collector has counted, or could have, in the folder itself."""
         return (self.path / "collector.db").is_file()
+
+    def check_new(self) -> None:
+        """Refuse a folder that is not new or empty."""
+        if self.path.exists() and any(self.path.iterdir()):
+            raise InvalidInput(
+                "service-folder-not-empty", f"{self.path} is not empty. A contract is made once: choose a new folder."
+            )
 
     def contract(self) -> Contract:
         """The contract, checked."""

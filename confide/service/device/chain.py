@@ -27,7 +27,10 @@ def fetched(transport: Documents, path: str) -> bytes:
     """The bytes of a public document; any status but 200 raises `Unreachable`."""
     answer = transport.get(path)
     if answer.status != 200:
-        raise Unreachable("service-response", f"{transport.url} responded to {path} with {answer.status}.")
+        raise Unreachable(
+            "service-response",
+            f"{transport.url} responded to {path} with {answer.status}. Check that it is the address of a service.",
+        )
     return answer.body
 
 

@@ -160,7 +160,10 @@ class Transport:
         try:
             return self._once(self._connection(), request, until)
         except (OSError, _http_error()) as error:
-            raise Unreachable("service-silent", f"{self.url} did not respond ({type(error).__name__}).") from error
+            raise Unreachable(
+                "service-silent",
+                f"{self.url} did not respond ({type(error).__name__}). Check the address, and that the server runs.",
+            ) from error
 
     def _once(self, connection: HTTPConnection, request: _Message, until: float) -> HttpAnswer:
         answer = _Exchange(connection, request).answer(until)

@@ -73,7 +73,8 @@ class IssuerFolder:
         """Refuse a folder that is not new or empty."""
         if self.path.exists() and any(self.path.iterdir()):
             raise InvalidInput(
-                "folder-not-empty", f"{self.path} is not empty. An issuer is made once: choose a new folder."
+                "folder-not-empty",
+                f"{self.path} is not empty. An issuer is made once: give the service another name, or move this folder.",
             )
 
     def write(self, secrets: IssuerKeys, contract: Contract) -> None:
