@@ -52,7 +52,7 @@ class MissingExtra(ConfideError, ImportError):
 
 
 def install(extra: str) -> str:
-    """The way out where an optional dependency is missing. No index has confide yet, and its name there is anybody's."""
+    """The way out where an optional dependency is missing. No index has confide yet; its name there is free."""
     return f"Run in a clone of confide: pip install '.[{extra}]'"
 
 

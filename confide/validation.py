@@ -73,6 +73,11 @@ def delta(name: str, value: object, way_out: str = "") -> float:
     return result
 
 
+def has_type(value: object, kind: type) -> bool:
+    """Whether a value is what a signature says, which Python does not check."""
+    return isinstance(value, kind)
+
+
 def integer(name: str, value: object, low: int, high: int | None = None, way_out: str = "") -> int:
     """A whole number of at least `low` and, if given, at most `high`. Floats such as 1e6 are accepted if whole."""
     rule = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")

@@ -45,7 +45,23 @@ def test_a_folder_that_holds_a_service_is_named_before_its_issuer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    new = "service new tea --states 2 --actions 2 --horizon 2 --trust local --epsilon 4 --people 200".split()
+    new = [
+        "service",
+        "new",
+        "tea",
+        "--states",
+        "2",
+        "--actions",
+        "2",
+        "--horizon",
+        "2",
+        "--trust",
+        "local",
+        "--epsilon",
+        "4",
+        "--people",
+        "200",
+    ]
     assert run(new) == 0
     before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
     assert run(new) == 2

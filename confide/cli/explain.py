@@ -60,8 +60,8 @@ def command(policy: str, most: int, leaves: int | None, as_json: bool) -> None:
                 rests,
             )
         )
-    worth_head = f"alone adds, {each(noun(fit.certificate.guarantee))}"
-    table(("in", "do", "now mostly", "at steps", worth_head, "rests on counted steps"), rows)
+    worth_head = f"gain of this one, {each(noun(fit.certificate.guarantee))}"
+    table(("in", "do", "practice mostly", "at steps", worth_head, "rests on counted steps"), rows)
     click.echo(
         "Each gain is that of one difference alone, with a 95% interval; they do not add up. Counts are private."
     )

@@ -23,11 +23,11 @@ BATCHES = "batches"
 GROWTH = "growth"
 SIZE = "size"
 WIDENING = "widening"
-SCOUTING = "scouting"
+EXPLORING = "exploring"
 DOUBLING = "doubling"
 
-SCOUTS = 2
-"""How many people come between two groups of a scouting schedule."""
+EXPLORERS = 2
+"""How many people come between two groups of a exploring schedule."""
 
 STEADY, AFTER = 16, 8
 """How many groups of a doubling schedule have the first size, and every doubled one."""
@@ -72,7 +72,7 @@ class Schedule:
     kind `every`: groups of one. `batches`: `parameter` groups as equal as can be. `growth`: a group ends when the
     number of people has grown by the factor `parameter` (at least by one person). `size`: groups of `parameter`
     people, the last of which may be shorter. `widening`: the first group is the burn-in, every other one as large, or the
-    share `parameter` of all people so far if that is more. `scouting`: as growth, and after each group two people are a group
+    share `parameter` of all people so far if that is more. `exploring`: as growth, and after each group two people are a group
     of their own, for learners that send a few to look where most no longer go. `doubling`: 16 groups of `parameter` people, then
     8 of twice as many, 8 of four times as many, and so on; the last may be shorter. With a burn-in the first group is that many
     people, whatever the kind, and they act at random.
@@ -84,7 +84,7 @@ class Schedule:
     burn_in: int = 0
 
     def __post_init__(self) -> None:
-        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE, WIDENING, SCOUTING, DOUBLING))
+        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE, WIDENING, EXPLORING, DOUBLING))
         users = validation.integer("episodes", self.users, 1, MOST_USERS)
         object.__setattr__(self, "users", users)
         if self.kind == BATCHES:
@@ -97,7 +97,7 @@ class Schedule:
             raise validation.refusal(
                 "schedule-share", "share", "above 0, with a first group", self.parameter, "0.1 is the default."
             )
-        if self.kind in (GROWTH, SCOUTING) and validation.number("growth", self.parameter) <= 1:
+        if self.kind in (GROWTH, EXPLORING) and validation.number("growth", self.parameter) <= 1:
             raise validation.refusal(
                 "schedule-growth", "growth", "above 1", self.parameter, "1.01 plans anew at every 1 % of growth."
             )
@@ -118,9 +118,9 @@ class Schedule:
         return cls(GROWTH, users, factor)
 
     @classmethod
-    def scouting(cls, users: int, factor: float) -> Schedule:
+    def exploring(cls, users: int, factor: float) -> Schedule:
         """A release whenever the number of people has grown by `factor`, with two people between any two groups."""
-        return cls(SCOUTING, users, factor)
+        return cls(EXPLORING, users, factor)
 
     @classmethod
     def widening(cls, users: int, first: int, share: float = 0.1) -> Schedule:
@@ -165,8 +165,8 @@ class Schedule:
         while seen < self.users:
             seen = min(self.users, max(seen + 1, math.floor(seen * self.parameter)))
             yield seen
-            if self.kind == SCOUTING and seen < self.users:
-                seen = min(self.users, seen + SCOUTS)
+            if self.kind == EXPLORING and seen < self.users:
+                seen = min(self.users, seen + EXPLORERS)
                 yield seen
 
     def _widening(self) -> Iterator[int]:
@@ -212,5 +212,5 @@ class Schedule:
             return (
                 f"batches of {self.burn_in:,} people or {self.parameter:g} of all so far ({self.releases:,} releases)"
             )
-        between = " with exploration users between" if self.kind == SCOUTING else ""
+        between = " with exploration users between" if self.kind == EXPLORING else ""
         return f"growth by {self.parameter:g}{between} ({self.releases:,} releases)"

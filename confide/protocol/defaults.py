@@ -33,7 +33,7 @@ EVERY_LIMIT = 10**6
 GROWTH_FACTOR = 1.01
 MOST_RELEASED, LARGEST_FACTOR = 7e7, 1.2
 # Without privacy, learners that send exploration users plan at every 5 % of growth.
-SCOUTING_FACTOR = 1.05
+EXPLORING_FACTOR = 1.05
 ONE_IN = 10
 """Where devices are asked about pairs, under local privacy and `tight`, one in this many users reports its return instead."""
 # The most equal batches of shufflers; and the options of shufflers that choose their sizes.
@@ -135,7 +135,7 @@ def schedule_for(
     batches, or, as the paper would have it, a burn-in. Without privacy, exploration users have room.
     """
     if not promise.private and scouts:
-        return Schedule.scouting(users, SCOUTING_FACTOR)
+        return Schedule.exploring(users, EXPLORING_FACTOR)
     if mixing is not None and calibration != PAPER:
         return mixing.schedule(users)
     if mixing is not None and mixing.burn_in:

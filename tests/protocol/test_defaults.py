@@ -89,7 +89,7 @@ def test_default_schedules() -> None:
     assert schedule_for(Joint(1.0), "sound", river, 50_000) == Schedule.every(50_000)
     assert schedule_for(Local(1.0), "tight", small, 10**8) == Schedule.growth(10**8, 1.01)
     assert schedule_for(NoPrivacy(), "tight", small, 1000) == Schedule.every(1000)
-    assert schedule_for(NoPrivacy(), "tight", small, 1000, scouts=True) == Schedule.scouting(1000, 1.05)
+    assert schedule_for(NoPrivacy(), "tight", small, 1000, scouts=True) == Schedule.exploring(1000, 1.05)
 
 
 def test_large_worlds_have_fewer_releases() -> None:

@@ -314,7 +314,7 @@ def prepare(
     data: Dataset, learner: str | OfflineLearner = AUTO, privacy: Guarantee | None = None, **choices: FitChoice
 ) -> Order:
     """A fit with every choice made, and all checked that can be before a row is read. Arguments are those of `fit`."""
-    if not isinstance(data, Dataset):
+    if not validation.has_type(data, Dataset):
         way_out = "Read it first: trajectories.read(PATH, states=..., actions=..., horizon=...)."
         raise validation.refusal("data-not-read", "data", "a data set", data, way_out)
     return complete(data, FitChoices.of(learner, privacy, **choices))

@@ -107,7 +107,7 @@ def differences_section(differences: Sequence[StatedDifference[str]], noun: str,
                 rests,
             )
         )
-    heads = ("in", "do", "now mostly", f"alone adds, {each(noun)}", "rests on counted steps")
+    heads = ("in", "do", "practice mostly", f"gain of this one, {each(noun)}", "rests on counted steps")
     interval = word("interval", "95&nbsp;% interval")
     return (
         f"<p>The {len(rows)} differences that matter most. The value of each is estimated by itself, with a {interval}: current "

@@ -25,7 +25,7 @@ from ...learning.planning.evaluation import flow_value, optimal_value
 from ...mdp import PER_STEP, Model
 from ...mdp.feature_policy import FeaturePolicy
 from ...privacy import Certificate, Guarantee, NoPrivacy, Schedule
-from ...privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
+from ...privacy.schedule import BATCHES, EVERY, EXPLORING, GROWTH
 from ...protocol.design import AUTO, TIGHT, Design
 from ...protocol.kinds import CountQuestion, Question
 from ...protocol.kinds.moments import KIND as MOMENTS
@@ -80,12 +80,13 @@ class Choices:
         **choices: Choice,
     ) -> Choices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option."""
-        if privacy is not None and not isinstance(privacy, Guarantee):
+        promise = privacy or NoPrivacy()
+        if not validation.has_type(promise, Guarantee):
             way_out = "Write Joint(epsilon=1, delta=1e-6), Local(epsilon=4) or another."
-            raise validation.refusal("privacy-no-guarantee", "privacy", "a guarantee", privacy, way_out)
+            raise validation.refusal("privacy-no-guarantee", "privacy", "a guarantee", promise, way_out)
         make: Callable[..., Choices] = cls  # what each choice may be is checked where a setting is completed
         named = {name: choices.pop(name) for name in NAMES & choices.keys()}
-        return make(learner, environment, privacy or NoPrivacy(), **named, options=choices)
+        return make(learner, environment, promise, **named, options=choices)
 
     def as_json(self) -> dict[str, Json] | None:
         """The choices as plain values; None if one of them is an object of Python, which has no name."""
@@ -130,10 +131,10 @@ def as_printed(world: Environment, calibration: str, authors: str, model: str | 
 
 
 def parse_schedule(text: str, episodes: int) -> Schedule:
-    """The schedule that a text names: `every`, `batches:500`, `growth:1.01` or `scouting:1.05`."""
+    """The schedule that a text names: `every`, `batches:500`, `growth:1.01` or `exploring:1.05`."""
     kind, _, parameter = text.partition(":")
-    way_out = "Write every, batches:500, growth:1.01 or scouting:1.05."
-    validation.choice("schedule", kind, (EVERY, BATCHES, GROWTH, SCOUTING), way_out)
+    way_out = "Write every, batches:500, growth:1.01 or exploring:1.05."
+    validation.choice("schedule", kind, (EVERY, BATCHES, GROWTH, EXPLORING), way_out)
     if kind == EVERY:
         return Schedule.every(episodes)
     number = validation.number("schedule", parameter or None, "a kind and a number", way_out)
