@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from confide.lab.experiments import ldp_obi, offline, private_ucb_printed, vtr
+from confide.lab.experiments import ldp_obi, offline, private_ucb_printed, vtr, vtr_theorem
 from confide.lab.experiments.sides import Tuned, read_tuning
 
 TABLE = Path(__file__).parent.parent / "docs" / "reproductions" / "tuning.json"
@@ -26,13 +26,20 @@ def grids() -> dict[str, tuple[Mapping[str, tuple[float, ...]], int]]:
     random = {label: ({"bonus scale": ldp_obi.SCALES}, 0) for label in ldp_obi.TUNED}
     mixtures = {side: ({"c": vtr.grid_of(side)}, vtr.TUNING_ROOT) for side in vtr.tuned_sides()}
     ucb = {label: ({"bonus scale": private_ucb_printed.SCALES}, 0) for label in private_ucb_printed.TUNED}
-    return {**linear, **counts, **random, **mixtures, **ucb}
+    bounds = {label: ({"constant": vtr_theorem.SCALES}, 0) for label in vtr_theorem.TUNED}
+    return {**linear, **counts, **random, **mixtures, **ucb, **bounds}
 
 
 def chosen() -> dict[str, tuple[float, ...]]:
     """The constants that the experiments use, by the name of the side."""
     linear = {offline.side_name(*side): constants for side, constants in offline.TUNED.items()}
-    scales = {**ldp_obi.TUNED, **offline.APVI_TUNED, **vtr.tuned_sides(), **private_ucb_printed.TUNED}
+    scales = {
+        **ldp_obi.TUNED,
+        **offline.APVI_TUNED,
+        **vtr.tuned_sides(),
+        **private_ucb_printed.TUNED,
+        **vtr_theorem.TUNED,
+    }
     return {**linear, **{label: (scale,) for label, scale in scales.items()}}
 
 
@@ -45,6 +52,9 @@ def loss(label: str, point: tuple[float, ...]) -> float:
     if label in private_ucb_printed.TUNED:
         side = private_ucb_printed.tuning_side(label, *point)
         return float(side.compute("paper", private_ucb_printed.TUNING_WORLDS).final.mean())
+    if label in vtr_theorem.TUNED:
+        side = vtr_theorem.tuning_side(label, *point)
+        return float(side.compute("paper", vtr_theorem.TUNING_WORLDS).final.mean())
     if label in vtr.tuned_sides():
         return float(vtr.tuning_side(label, *point).compute("paper", vtr.TUNING_SEEDS).final.mean())
     asked: Any = next(side for side in offline.TUNED if offline.side_name(*side) == label)

@@ -175,6 +175,7 @@ HOMES = {
         *(f"ldp-ucrl-vtr/figure-2-{name}" for name in ("3", "3-inhomogeneous", "5", "5-inhomogeneous")),
         *("ldp-ucrl-vtr/lower-bound", "ldp-ucrl-vtr/lemma-5.5"),
     ),
+    "vtr_theorem": ("ldp-ucrl-vtr/theorem-5.2",),
     "offline": (
         *("offline/figure-1a", "offline/figure-1b", "offline/theorem-3.3", "offline/theorem-4.1"),
         *("ours/offline-clinic", "ours/icu-sepsis"),

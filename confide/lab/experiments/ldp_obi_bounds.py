@@ -252,8 +252,8 @@ def _lower_bound() -> Experiment:
         "Theorem 2: under epsilon-LDP every learner has regret of at least order H sqrt(SAK)/min(e^epsilon - 1, 1) in "
         "some world. The proof hides one slightly better leaf in a tree; how much better depends on K.",
         _seen_of_bound,
-        f"S = {STATES}, A = {ACTIONS}, H = {horizon}, epsilon {EPSILON:g}, 10^5 to 10^9 people, a tree for "
-        "each number, 10 seeds",
+        f"S = {STATES}, A = {ACTIONS}, H = {horizon}, epsilon {EPSILON:g}, under joint privacy delta 1e-6, 10^5 to 10^9 people, "
+        "a tree for each number, 10 seeds",
         8.0,
         (
             ProofBound(PROOF, TREES, unit),

@@ -36,8 +36,8 @@ EPSILONS = (0.1, 1.0, 10.0)
 BOUND_EPSILON, BOUND_SEEDS = 0.1, 30
 """Of the lower bounds' instances; at 1 their actions differ by so little that privacy cannot show."""
 
-BOUND_D, BOUND_H, BOUND_PEOPLE = 5, 6, (2000, 5000, 10_000)
-BANDIT_PEOPLE, BANDIT_SEEDS = (10_000, 100_000, 1_000_000), 10
+BOUND_D, BOUND_H, BOUND_PEOPLE = 5, 6, (10_000, 100_000, 1_000_000)
+BANDIT_PEOPLE, BANDIT_SEEDS = (10_000, 100_000, 1_000_000), 60
 
 GRIDS: dict[str, tuple[float, ...]] = {
     "no privacy": (0.0, 0.03, 0.1, 0.15, 0.2, 0.3, 1.0),
@@ -309,7 +309,7 @@ def _lower_bound() -> Experiment:
         "e^epsilon)(e^epsilon - 1)) in some linear mixture, T = KH. The hard instance hides which of its actions is a "
         "hair better.",
         _seen_bound,
-        f"d = {d}, H = {horizon}, epsilon {epsilon:g}, 2,000 to 10,000 people, an instance for each number, "
+        f"d = {d}, H = {horizon}, epsilon {epsilon:g}, delta {DELTA:g}, 10^4 to 10^6 people, an instance for each number, "
         f"{BOUND_SEEDS} seeds",
         0.6,
         (

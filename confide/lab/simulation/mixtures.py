@@ -1,7 +1,9 @@
 """The engine for linear mixtures: every person walks, reports and is forgotten, in one compiled loop with exact regret.
 
-Noise is drawn once a release, as the sum of what the people of a group would add (a sum of independent Gaussians is one
-Gaussian), or as the counter correlates it. `play` is the same protocol with real questions, devices and releases.
+The people between two releases follow one policy and answer about one value function: of more than `WALKED` of them the counts of
+moves are drawn at once, exactly, and their cells are sums by these counts. Noise is drawn once a release, as the sum of what the
+people of a group would add (a sum of independent Gaussians is one Gaussian), or as the counter correlates it. `play` is the same
+protocol with real questions, devices and releases.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ from ...protocol.kinds import mixture
 from ...protocol.kinds.mixture import MixtureForm
 from ..environments import Environment
 from .bundles import Luck, RegretCurve, curve_of, luck_of
-from .draws import Array, World, pick
+from .draws import Array, World, pick, split
 from .setting import Choices, Outcome, Setting
 from .streams import streams
+
+
+WALKED = 32
+"""Groups of up to so many people walk one after the other."""
 
 
 def learns_mixtures(learner: AnyLearner) -> TypeGuard[UcrlVtr]:
@@ -131,6 +137,41 @@ def walk_person(world: World, problem: PublicProblem, work: Work, rng: np.random
 
 
 @compiled
+def add_group(
+    world: World, problem: PublicProblem, work: Work, people: int, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add the episodes of a group, whose moves are multinomial step by step. n people who moved from one pair have the same X: they
+    add n X X' and X times the sum of their Y, which is what one person with sqrt(n) X and that sum over sqrt(n) adds.
+    """
+    horizon, states = work.actions.shape
+    actions = problem.rewards.shape[1] // states
+    layers = world.rewards.shape[0]
+    here, after = np.zeros(states, dtype=np.int64), np.zeros(states, dtype=np.int64)
+    moved = np.zeros(states, dtype=np.int64)
+    split(people, world.initial, rng, here)
+    for h in range(horizon - 1):
+        layer = h if layers > 1 else 0
+        where = h if cells.shape[0] > 1 else 0
+        after[:] = 0
+        for s in range(states):
+            if here[s] == 0:
+                continue
+            a = work.actions[h, s]
+            pair = s * actions + a
+            split(here[s], world.transitions[layer, s, a], rng, moved)
+            told = 0.0
+            for t in range(states):
+                after[t] += moved[t]
+                told += moved[t] * work.scaled[h, t]
+            root = np.sqrt(here[s])
+            weigh(problem.features, pair, work.scaled[h], work.x, 0)
+            for i in range(work.x.shape[0]):
+                work.x[i, 0] *= root
+            add_outer(work.x, 0, told / root, problem.diagonal, cells[where, problem.features.block[pair]])
+        here, after = after, here
+
+
+@compiled
 def value_of(world: World, work: Work, policy: Array, flow: Array) -> float:
     """The values of the planned actions; writes them into policy (H, S, A)."""
     policy[:] = 0.0
@@ -178,15 +219,22 @@ def loop(
         value = value_of(world, work, policy, flow)
         if release == ends.size:
             break
-        start = k
-        while k < ends[release]:
+        people, end = ends[release] - k, ends[release]
+        if people > WALKED:
+            add_group(world, problem, work, people, luck.worlds, cells)
+            while curve.checkpoints[mark] <= end:
+                curve.regret[mark] = total + (curve.checkpoints[mark] - k) * (best - value)
+                mark += 1
+            total += people * (best - value)
+            k = end
+        while k < end:
             k += 1
             total += best - value
             if k == curve.checkpoints[mark]:
                 curve.regret[mark] = total
                 mark += 1
             walk_person(world, problem, work, luck.worlds, cells)
-        draw_noise(noise, k - start, luck.noises, buffers, drawn)
+        draw_noise(noise, people, luck.noises, buffers, drawn)
         for i in range(flat_cells.size):
             flat_released[i] = flat_cells[i]
         for i in range(drawn.size):

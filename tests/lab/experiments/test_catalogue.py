@@ -34,6 +34,7 @@ EXPECTED = {
     *(f"ldp-ucrl-vtr/figure-2-{name}" for name in ("3", "3-inhomogeneous", "5", "5-inhomogeneous")),
     "ldp-ucrl-vtr/lower-bound",
     "ldp-ucrl-vtr/lemma-5.5",
+    "ldp-ucrl-vtr/theorem-5.2",
     "offline/figure-1a",
     "offline/figure-1b",
     "offline/theorem-3.3",

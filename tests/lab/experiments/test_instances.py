@@ -7,12 +7,15 @@ from functools import partial
 import numpy as np
 import pytest
 
+from confide.lab.experiments import vtr_theorem
 from confide.lab.experiments.curve import Curve, rescheduled
 from confide.lab.experiments.instances import FIRST, LEAST_LOSS, InstanceRegret, Instances, worlds
 from confide.lab.experiments.ldp_obi_bounds import ProofBound, UpperBound
 from confide.lab.experiments.part import PAPER, PartResult
 from confide.lab.experiments.world_view import random_loss
 from confide.lab.experiments.worlds import EVALUATION, TUNING
+from confide.lab.simulation import prepare
+from confide.learning.planning.value_targeted import confidence_radius, problem
 from confide.privacy import Local
 
 
@@ -38,6 +41,17 @@ def test_every_seed_has_its_own_world() -> None:
     assert result.rows.shape[0] == 2 and result.guarantee == "2-DP, local" == one.promise()
     assert one.changed(partial(rescheduled, schedule="growth:3")).curve.choices["schedule"] == "growth:3"
     assert np.ptp(result.final) > 0
+
+
+def test_theorem_5_2_is_the_printed_bound_and_the_side_as_printed_has_its_radius() -> None:
+    """K = 100, d = 4, H = 3, epsilon 10: 4^(5/4) 3^(7/4) 300^(3/4) ln(120,000) ln(30)^(1/4)/sqrt(10) = 14,005; its radius before the
+    first person, at the first step: ln(120,000) ln(30)^(1/4)/sqrt(10) times 4^(3/4) 3^(3/2) = 73.80."""
+    assert vtr_theorem.bound(100) == pytest.approx(14005, rel=1e-3)
+    side = vtr_theorem.radius_side(1.0, 100).curve
+    setting = prepare(side.learner, f"{side.world}?seed=0", side.privacy, 100, **side.choices)
+    rule, context = setting.learner.rule(setting.context), setting.context
+    found = confidence_radius(problem(context.form, context.rewards), rule, 0, 1.0, 1.0, 0.0, 0.0)
+    assert found == pytest.approx(73.80, rel=1e-3)
 
 
 def test_bounds_are_the_printed_ones() -> None:

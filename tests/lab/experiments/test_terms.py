@@ -104,7 +104,9 @@ def test_regret_is_set_beside_acting_at_random() -> None:
     assert found is not None and "regret is 0.5 at the first place, 0.5 at the last" in found.measured
 
 
-@pytest.mark.parametrize("address", ["private-ucb/table-1-joint", "private-ucb/table-1-local", "ldp-obi/table-1"])
+@pytest.mark.parametrize(
+    "address", ["private-ucb/table-1-joint", "private-ucb/table-1-local", "ldp-obi/table-1", "ldp-ucrl-vtr/theorem-5.2"]
+)
 def test_each_sweep_that_has_not_the_form_has_a_cause_on_its_page(address: str) -> None:
     """Of the data that are published: none is said to miss the form without what differs."""
     claims = json.loads((folder_of(PAGES, address, PAPER) / CLAIMS).read_text())
