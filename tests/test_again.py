@@ -28,6 +28,11 @@ def test_a_page_is_the_same_or_other_or_takes_too_long(tmp_path: Path) -> None:
     assert found.verdict == OTHER and 1e-4 < found.off < 1e-2
 
 
+def test_a_bound_does_not_stand_for_a_page() -> None:
+    found = again("offline/theorem-3.3", 60)
+    assert found.verdict == SAME and "bound" not in found.part
+
+
 class Endless(Bound):
     """A part that takes for ever."""
 

@@ -1,8 +1,8 @@
 """Which published pages today's code would still give: `python -m tools.again [ADDRESS ...] [--seconds 10]`.
 
-Of each page at paper scale a part is computed again for its first seed, and set beside the row that lies there. A part that takes
-longer than that many seconds of CPU is given up and the next one tried; pages of which no part is done by then are named. Other
-digits can be of the same law: streams of random numbers are used in another order where a loop is compiled.
+Of each page at paper scale a part with several seeds is computed again for the first, and set beside the row that lies there. A
+part that takes longer than that many seconds of CPU is given up and the next one tried; pages of which no part is done by then are
+named. Other digits can be of the same law: streams of random numbers are used in another order where a loop is compiled.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def again(address: str, seconds: int, pages: Path = PAGES) -> Again:
     """Compute the first seed of a part of a page, and compare."""
     kept = {result.label: result for result in read_data(folder_of(pages, address, PAPER))}
     parts = [part for part in catalogue()[address].parts if part.label in kept]
+    drawn = [part for part in parts if len(kept[part.label].rows) > 1]  # a bound has one row, and no seed
+    parts = drawn or parts
     for part in {part.label: part for part in [*parts[:1], *parts[:-MOST_TRIED:-1]]}.values():
         far = off(part, kept[part.label], seconds)
         if far is not None:

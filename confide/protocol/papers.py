@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,30 @@ def at_the_end(radii: Radii) -> Radii:
     return last
 
 
+class Supposition(NamedTuple):
+    """What a claim supposes, in words, and whether that is so at sizes and a guarantee."""
+
+    says: str
+    holds: Callable[[Spec, Guarantee], bool]
+
+
+def _least_delta(spec: Spec) -> float:
+    """exp(-SA/ln(SA)^8): the least delta of which bounded noise is claimed to be private."""
+    pairs = spec.states * spec.actions
+    return math.exp(-pairs / math.log(pairs) ** 8) if pairs > 1 else 1.0
+
+
+SMALL_EPSILON = Supposition("epsilon at most 1", lambda spec, promise: (promise.epsilon or 0.0) <= 1)
+BOUNDED_NOISE = Supposition(
+    "epsilon below 1, delta at least exp(-SA/ln(SA)^8)",
+    lambda spec, promise: (promise.epsilon or 0.0) < 1 and promise.delta >= _least_delta(spec),
+)
+GAUSSIAN_LEMMA = Supposition(
+    "epsilon and delta below 1, where rho is not what is claimed",
+    lambda spec, promise: promise.rho is not None or ((promise.epsilon or 0.0) < 1 and promise.delta < 1),
+)
+
+
 @dataclass(frozen=True)
 class Printed:
     """One paper's prescription for one mechanism.
@@ -177,7 +201,7 @@ class Printed:
     noise(spec, guarantee, episodes): the scale, sigma, radius or epsilon a bit that is printed. radii(spec, noise, users,
     episodes, failure): (..., 5) printed error radii for that noise after `users` people, in the order of `Radius`. mended:
     the same for the noise of `sound`, where the printed ones are too small for it, or for another law. printing: its name,
-    where the paper prints another one beside the one that it states.
+    where the paper prints another one beside the one that it states. supposes: what the claim does, if anything.
     """
 
     paper: str
@@ -188,6 +212,7 @@ class Printed:
     radii: Radii
     mended: Radii | None = None
     printing: str = ""
+    supposes: Supposition | None = None
 
     def sound_radii(self) -> Radii:
         """The printed radii, or where they are too small to be true, those that are."""
@@ -312,6 +337,7 @@ PRINTED = (
         _gaussian_sigma(lambda stated: stated),
         ldp_gaussian,
         true_gaussian,
+        supposes=SMALL_EPSILON,
     ),
     Printed(
         "ldp-obi",
@@ -322,6 +348,7 @@ PRINTED = (
         ldp_gaussian,
         true_gaussian,
         printing=PROOF,
+        supposes=SMALL_EPSILON,
     ),
     Printed(
         "ldp-obi",
@@ -331,6 +358,7 @@ PRINTED = (
         _bounded_radius,
         ldp_bounded(transitions_widened),
         ldp_bounded(lambda spec: 1.0),
+        supposes=BOUNDED_NOISE,
     ),
     Printed(
         "ldp-obi",
@@ -341,6 +369,7 @@ PRINTED = (
         ldp_bounded(transitions_widened),
         ldp_bounded(lambda spec: 1.0),
         printing=PROP_14,
+        supposes=BOUNDED_NOISE,
     ),
     Printed(
         "ldp-obi",
@@ -367,6 +396,7 @@ PRINTED = (
         _for_four(_gaussian_sigma(lambda stated: stated)),
         at_the_end(ldp_gaussian),
         at_the_end(true_gaussian),
+        supposes=SMALL_EPSILON,
     ),
     Printed(
         "ldp-psrl",
@@ -377,6 +407,7 @@ PRINTED = (
         at_the_end(ldp_gaussian),
         at_the_end(true_gaussian),
         printing=PROOF,
+        supposes=SMALL_EPSILON,
     ),
     Printed(
         "ldp-psrl",
@@ -386,6 +417,7 @@ PRINTED = (
         _for_four(_bounded_radius),
         at_the_end(ldp_bounded(transitions_widened)),
         at_the_end(ldp_bounded(lambda spec: 1.0)),
+        supposes=BOUNDED_NOISE,
     ),
     Printed(
         "ldp-psrl",
@@ -403,6 +435,7 @@ PRINTED = (
         "Section 3: sigma^2 = 2H/rho, by Lemma 2.6; for (epsilon, delta) 4H 2 ln(1.25/delta)/epsilon^2",
         _offline_sigma,
         offline_gaussian,
+        supposes=GAUSSIAN_LEMMA,
     ),
     Printed(
         "offline",

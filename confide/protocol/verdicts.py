@@ -65,7 +65,7 @@ class Verdict:
 
     sizes: of the example, plain values; at: the same in a few words. true_delta: at the claimed epsilon. needed: the printed
     noise over the least that keeps the claim on the same question. radius: the printed error radius over a true one for the
-    same noise, where the printed one is too small.
+    same noise, where the printed one is too small. supposes: what the claim does, in words, and `supposed` whether that is so here.
     """
 
     paper: str
@@ -81,6 +81,8 @@ class Verdict:
     parameter: str
     noise: dict[str, float]
     radius: float | None = None
+    supposes: str = ""
+    supposed: bool = True
 
     @property
     def ratio(self) -> float:
@@ -119,6 +121,8 @@ class Verdict:
             "parameter": self.parameter,
             "noise": self.noise,
             "radius": self.radius,
+            "supposes": self.supposes,
+            "supposed": self.supposed,
         }
 
 
@@ -179,6 +183,8 @@ def judge(example: Example) -> Verdict:
         parameter=parameter,
         noise={PAPER: amount, SOUND: raised, TIGHT: ours},
         radius=_radius_share(example, amount),
+        supposes=rule.supposes.says if rule.supposes else "",
+        supposed=rule.supposes is None or rule.supposes.holds(spec, promise),
     )
 
 
@@ -278,6 +284,8 @@ def shuffled_verdicts() -> Iterator[Verdict]:
             needed=enough / bit,
             parameter="bit_epsilon",
             noise={PAPER: bit, SOUND: bit if loose else enough, TIGHT: ours},
+            supposes="" if users == 1 else "p at least 14 ln(4/delta)/k",
+            supposed=users == 1 or math.isfinite(claimed),
         )
 
 
@@ -311,6 +319,7 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.trust}, {verdict.mechanism}",
         verdict.at,
         str(verdict.claimed).rpartition(", ")[0],
+        verdict.supposes and f"{verdict.supposes}: {'holds' if verdict.supposed else 'fails'}",
         spent,
         _up(verdict.true_delta),
         verdict.word,
@@ -337,6 +346,7 @@ COLUMNS = (
     "trust and mechanism",
     "at",
     "claims",
+    "supposing",
     "true epsilon or rho",
     "true delta",
     "verdict",
@@ -374,8 +384,10 @@ READING = """How to read a row.
 - *at*: the sizes, and for mixtures the features that the row assumes, as the price depends on them: `one-hot`, where no two
   pairs share a coordinate; `signed`, where features may have negative inner products; `acute`, where none have.
 - Values of epsilon, rho and delta are rounded up.
-- *claims*: what the paper says its noise gives. *True epsilon or rho*: what it gives at the claimed delta, and how many
-  times the claim that is. *True delta*: what it gives at the claimed epsilon.
+- *claims*: what the paper says its noise gives. *Supposing*: for which sizes and guarantees it says so, if not for all, and
+  whether that holds at this row: where it fails the paper claims nothing, though its figures may go there.
+- *True epsilon or rho*: what the noise gives at the claimed delta, and how many times the claim that is. *True delta*: what it
+  gives at the claimed epsilon.
 - *unsound*: the claim is false. *loose*: true, with more noise than it takes. *sound*: true, with the least noise that
   makes it true on the paper's statistic.
 - *printed / needed noise*: below 1 the noise is too small by that factor. *Printed / true radius*: below 1 the error
@@ -393,5 +405,5 @@ not found. That a run over disjoint batches is as private as one batch, which it
 
 The papers:
 - *Bounded noise*: Prop. 15 prints the radius of Alg. 6 with an epsilon that we read as that of the guarantee; Prop. 14 claims
-  3H times that epsilon for it. Both readings are judged. Prop. 10 and 14 are stated for epsilons up to 1; the figures go up to 20.
+  3H times that epsilon for it. Both readings are judged.
 """

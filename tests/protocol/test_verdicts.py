@@ -12,8 +12,9 @@ import pytest
 from confide.cli import run
 from confide.lab.experiments.linear_verdicts import all_verdicts
 from confide.lab.simulation.offline import prepare_offline
-from confide.privacy import Central, Guarantee, Schedule, keeps
-from confide.protocol.papers import PRINTED
+from confide.mdp import Spec
+from confide.privacy import Central, Guarantee, Local, Schedule, keeps
+from confide.protocol.papers import BOUNDED_NOISE, PRINTED
 from confide.protocol.verdicts import CITATIONS, COLUMNS, Verdict, cells, examples, judge
 
 from .making import design
@@ -193,6 +194,28 @@ def test_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == PAGE.read_text(encoding="utf-8")
 
 
+def test_what_a_claim_supposes_is_checked_at_each_row(found: Sequence[Verdict]) -> None:
+    """Prop. 10 for epsilons up to 1; Alg. 6 for deltas from exp(-4/ln(4)^8) = .745 on at 4 pairs; Gram sums for norms up to 1."""
+    assert BOUNDED_NOISE.holds(Spec(2, 2, 2), Local(0.9, 0.746)) and not BOUNDED_NOISE.holds(
+        Spec(2, 2, 2), Local(0.9, 0.744)
+    )
+    gaussian = {row.claimed.epsilon: row.supposed for row in found if row.source.startswith("Prop. 10 as stated")}
+    assert gaussian == {0.2: True, 1.0: True, 20.0: False}
+    failing = {row.source.partition(":")[0].partition(",")[0] for row in found if not row.supposed}
+    assert failing == {
+        "Alg. 6 and Prop. 15",
+        "Alg. 6 with epsilon/(3H)",
+        "Prop. 10 as stated",
+        "Prop. 10 in its proof",
+        "Appendix G with Alg. 6",
+        "Appendix G with Prop. 10 as stated",
+        "Appendix G with Prop. 10 in its proof",
+        "Alg. 1",
+        "Alg. 2 with features of norm sqrt(7)",
+    }
+    assert all(row.supposes for row in found if not row.supposed)
+
+
 def test_the_json_has_a_row_for_each_verdict(capsys: pytest.CaptureFixture[str], found: Sequence[Verdict]) -> None:
     assert run(["verdicts", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -216,6 +239,8 @@ def test_the_json_has_a_row_for_each_verdict(capsys: pytest.CaptureFixture[str],
         "parameter",
         "noise",
         "radius",
+        "supposes",
+        "supposed",
     }
     assert set(rows[0]["noise"]) == {"paper", "sound", "tight"}
 

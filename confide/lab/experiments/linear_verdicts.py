@@ -78,7 +78,14 @@ def _mixture(address: str, source: str, promise: Guarantee, printing: str = "") 
         needed=needed,
         parameter="sigma",
         noise={PAPER: act.mechanism.sigma, SOUND: designs[SOUND].act.mechanism.sigma, TIGHT: ours.act.mechanism.sigma},
+        supposes="epsilon below 2H",
+        supposed=(promise.epsilon or 0.0) < 2 * _decisions(spec.horizon, printing),
     )
+
+
+def _decisions(horizon: int, printing: str) -> int:
+    """H of the paper: a bandit's second step, in which its reward is paid, is none there."""
+    return 1 if printing == ONE_STEP else horizon
 
 
 def _features(features: MixtureFeatures) -> str:
@@ -178,4 +185,6 @@ def _regression(
         needed=float(np.sqrt(rho / (true.rho or math.nan))),
         parameter="matrix_sigma",
         noise={kind: max(matrix for matrix, _ in GRAM.noise_of(one).sizes) for kind, one in made.items()},
+        supposes="features of norm at most 1",
+        supposed=norm == "1",
     )

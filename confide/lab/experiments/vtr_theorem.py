@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...privacy import Local
+from ...validation import Json
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Claim, Facts, in_own_form, number
 from .instances import Instances, mean_random_loss
 from .terms import ONE, Terms
-from .view import Slopes, surely_less
+from .view import Slopes
 
 ALPHA, DELTA = 0.01, 0.1
 """The failure probability and the delta of section 6."""
@@ -46,13 +47,13 @@ def _world(dimension: int) -> str:
 
 def _logarithms(people: float, dimension: int, steps: int) -> float:
     """log(dT/alpha) log(H/delta)^(1/4), T = KH: what the radius and the bound share."""
-    return math.log(dimension * people * steps / ALPHA) * math.log(steps / DELTA) ** 0.25
+    return math.log(dimension * people * steps / ALPHA) * math.pow(math.log(steps / DELTA), 0.25)
 
 
 def bound(people: float, epsilon: float = EPSILON, dimension: int = D, steps: int = H) -> float:
     """d^(5/4) H^(7/4) T^(3/4) log(dT/alpha) log(H/delta)^(1/4)/sqrt(epsilon): Theorem 5.2 with its hidden constant at 1."""
     rounds = people * steps
-    grown = dimension**1.25 * steps**1.75 * rounds**0.75
+    grown = math.pow(dimension, 1.25) * math.pow(steps, 1.75) * math.pow(rounds, 0.75)
     return grown * _logarithms(people, dimension, steps) / math.sqrt(epsilon)
 
 
@@ -68,7 +69,13 @@ def radius_side(
     logarithm H stands for H - h + 1.
     """
     c = constant * _logarithms(people, dimension, steps) / math.sqrt(epsilon)
-    choices = {"horizon": steps, "schedule": "growth:1.02", "calibration": "paper", "failure": ALPHA, "c": c}
+    choices: dict[str, Json] = {
+        "horizon": steps,
+        "schedule": "growth:1.02",
+        "calibration": "paper",
+        "failure": ALPHA,
+        "c": c,
+    }
     return Instances.of(Curve(label, "ucrl-vtr", _world(dimension), Local(epsilon, DELTA), people, choices))
 
 
@@ -92,7 +99,7 @@ def _sweeps(side: str, constant: float) -> tuple[Sweep, ...]:
 
 
 def _ours() -> Sweep:
-    choices = {"horizon": H, "schedule": "growth:1.02"}
+    choices: dict[str, Json] = {"horizon": H, "schedule": "growth:1.02"}
     curves = (Instances.of(Curve(OURS, "ucrl-vtr", _world(D), Local(KEPT, DELTA), many, choices)) for many in GROWN)
     return Sweep(OURS, GROWN, tuple(curves))
 
@@ -159,9 +166,9 @@ def _seen(facts: Facts) -> list[Claim | str]:
             f"{PEOPLE[TUNED_SIDE]:.0e} people and leaves some worlds with a wrong policy",
         ),
         facts.judged(
-            "At no more than the epsilon that the printed noise truly keeps confide with default settings loses less, at every "
-            "number of people: than as printed beyond the error of seeds, than tuned in the mean",
-            len(surely_less(ours, printed)) == len(ours.x) and bool((ours.mean < tuned.mean).all()),
+            "At no more than the epsilon that the printed noise truly keeps confide with default settings loses less than both "
+            "sides, in the mean, at every number of people",
+            bool((ours.mean < np.minimum(printed.mean, tuned.mean)).all()),
             f"at {ours.guarantee}, for {printed.guarantee} that the noise printed for epsilon {EPSILON:g} keeps, it has "
             f"{', '.join(number(float(share)) for share in ours.mean / tuned.mean)} of the regret of the tuned side",
         ),
@@ -176,12 +183,12 @@ EXPERIMENTS = (
     Experiment(
         "ldp-ucrl-vtr/theorem-5.2",
         "The regret bound of LDP-UCRL-VTR in its own form",
-        "Theorem 5.2: with probability 1 - alpha the regret of LDP-UCRL-VTR is at most of order d^(5/4) H^(7/4) T^(3/4) log(dT/alpha) "
-        "log(H/delta)^(1/4) sqrt(1/epsilon), T = KH; that of UCRL-VTR without privacy is of order d sqrt(H^3 T).",
+        "Theorem 5.2: with probability 1 - alpha the regret of LDP-UCRL-VTR is at most of order d^(5/4) H^(7/4) T^(3/4) "
+        "log(dT/alpha) log(H/delta)^(1/4) sqrt(1/epsilon), T = KH; that of UCRL-VTR without privacy is of order d sqrt(H^3 T).",
         _seen,
         f"{SEEDS} mixtures of d models, 5 states, 2 actions; d = {D}, H = {H}, epsilon {EPSILON:g}, delta {DELTA:g}, "
-        f"{PEOPLE[PRINTED]:.0e} people as printed and {PEOPLE[TUNED_SIDE]:.0e} tuned, unless that is what changes; a policy at every "
-        "2 % of growth",
+        f"{PEOPLE[PRINTED]:.0e} people as printed and {PEOPLE[TUNED_SIDE]:.0e} tuned, unless that is what changes; a policy at "
+        "every 2 % of growth",
         1.0,
         (*_sweeps(PRINTED, 1.0), *_sweeps(TUNED_SIDE, TUNED[TUNED_SIDE]), _ours()),
         SEEDS,

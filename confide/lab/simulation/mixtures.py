@@ -37,7 +37,6 @@ from .draws import Array, World, pick, split
 from .setting import Choices, Outcome, Setting
 from .streams import streams
 
-
 WALKED = 32
 """Groups of up to so many people walk one after the other."""
 

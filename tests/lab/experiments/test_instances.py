@@ -44,8 +44,8 @@ def test_every_seed_has_its_own_world() -> None:
 
 
 def test_theorem_5_2_is_the_printed_bound_and_the_side_as_printed_has_its_radius() -> None:
-    """K = 100, d = 4, H = 3, epsilon 10: 4^(5/4) 3^(7/4) 300^(3/4) ln(120,000) ln(30)^(1/4)/sqrt(10) = 14,005; its radius before the
-    first person, at the first step: ln(120,000) ln(30)^(1/4)/sqrt(10) times 4^(3/4) 3^(3/2) = 73.80."""
+    """K = 100, d = 4, H = 3, epsilon 10: 4^(5/4) 3^(7/4) 300^(3/4) ln(120,000) ln(30)^(1/4)/sqrt(10) = 14,005; its radius before
+    the first person, at the first step: ln(120,000) ln(30)^(1/4)/sqrt(10) times 4^(3/4) 3^(3/2) = 73.80."""
     assert vtr_theorem.bound(100) == pytest.approx(14005, rel=1e-3)
     side = vtr_theorem.radius_side(1.0, 100).curve
     setting = prepare(side.learner, f"{side.world}?seed=0", side.privacy, 100, **side.choices)

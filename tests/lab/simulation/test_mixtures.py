@@ -187,8 +187,8 @@ def test_the_example_of_the_page_runs() -> None:
 
 @pytest.mark.parametrize("address", ["hard-mixture/d3h3", "riverswim-mixture/3", "mixture/4x2x3"])
 def test_a_group_adds_what_its_people_add_one_by_one(address: str) -> None:
-    """Different draws, same law: in each cell the means over 400 groups agree within 6 standard errors of their difference (of up to
-    200 cells a world one is off by chance in 4e-7 of all cases), and so do their standard deviations, within three tenths: 6 of
+    """Different draws, same law: in each cell the means over 400 groups agree within 6 standard errors of their difference (of up
+    to 200 cells a world one is off by chance in 4e-7 of all cases), and so do their standard deviations, within three tenths: 6 of
     their standard errors."""
     setting = prepare("ucrl-vtr", address, NoPrivacy(), 100, engine="mixture", schedule="batches:2")
     context, model = cast(Any, setting.context), setting.model
