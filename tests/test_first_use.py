@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
 import confide as cf
 from confide.cli import run
+from confide.lab.staging.demo import demonstrate
+from confide.service.http import serving
 from tests.refusals import refused
 
 LOG = "user,step,Zustand,action,Folge\np0,0,1,0,2\n"
@@ -33,6 +36,19 @@ def test_all_columns_that_are_missing_are_named_at_once(tmp_path: Path) -> None:
     log.write_text(LOG, encoding="utf-8")
     with refused("column-unsaid", "--columns state=NAME,reward=NAME"):
         cf.trajectories.read(log, states=3, actions=2, horizon=1)
+
+
+@pytest.mark.parametrize("port", ["99999", "taken"])
+def test_a_port_that_cannot_be_had_is_refused(port: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        number = other.getsockname()[1] if port == "taken" else int(port)
+        with refused("port-unusable", f":{number} "):
+            serving._listener("127.0.0.1", number)
+
+
+def test_a_demonstration_needs_a_user() -> None:
+    with refused("not-a-whole-number: people"):
+        demonstrate(0)
 
 
 def test_the_group_of_a_service_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,6 +77,7 @@ def demonstrate(
     the address at which the service shows itself. on_end: called with the summary, while the service still runs.
     """
     validation.choice("trust", trust, PROMISES)
+    validation.integer("people", people, 1)
     began = time.perf_counter()
     world = environments.make(WORLD, HORIZON)
     assert world.model is not None

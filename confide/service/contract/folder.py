@@ -66,7 +66,7 @@ class Folder:
         except OSError as error:
             raise FormatError(
                 "service-folder-unreadable",
-                f"{self.path} is not the folder of a service: {error}. Make one: confide service new.",
+                f"{self.path} is not the folder of a service: {error.strerror}. Make one: confide service new.",
             ) from error
         return Contract.from_bytes(data)
 
