@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 import re
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from confide import cli
 from confide.cli import demo
 from confide.lab.staging.processes import Process
+from tests.test_words import dialect
 from tools import release
 
 ROOT = Path(__file__).parent.parent
@@ -142,3 +144,19 @@ def test_every_page_is_on_the_way():
         waiting += {one for one in pages if one.suffix == ".md"} - seen
     written = ROOT / "docs" / "reproductions"
     assert [page for page in PAGES if page not in seen and not page.is_relative_to(written)] == []
+
+
+def test_pictures_of_the_readme_show_pages_as_they_are():
+    """Headings that can be read in a picture stand in today's sources: their first words, and not a page's first one."""
+    kept = json.loads((ROOT / "docs" / "pictures" / "shown.json").read_text(encoding="utf-8"))
+    assert set(kept) == {"docs/pictures/report.webp", "docs/service/dashboard.webp", "docs/service/demo.webp"}
+    sources = "".join(
+        " ".join(path.read_text(encoding="utf-8").split())
+        for folder in ("confide/analysis/reporting", "confide/service/dashboard")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in (".py", ".html", ".js")
+    )
+    for picture, headings in kept.items():
+        assert len(headings) >= 2 and not dialect("\n".join(headings)), picture
+        gone = [heading for heading in headings[1:] if " ".join(heading.split()[:4]) not in sources]
+        assert not gone, f"{picture}: draw it again: python -m tools.pictures"
