@@ -79,5 +79,5 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_nothing_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (tmp_path / "missing", tmp_path):
-        assert run(["certificate", str(path)]) == 2
-        assert "cannot be read as a certificate" in capsys.readouterr().err
+        assert run(["certificate", str(path), "--json"]) == 2
+        assert json.loads(capsys.readouterr().err)["code"] == "certificate-missing"
