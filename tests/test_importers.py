@@ -36,6 +36,7 @@ REASONS: dict[str, str] = {
             "learning/planning/shrinkage",
             "mechanisms/plain",
             "service/dashboard/mean_return",
+            "service/device/periods",
             "service/intermediary/held",
             "service/intermediary/leasing",
             "service/intermediary/sealing",

@@ -10,6 +10,7 @@ SUMS = "tests/protocol/releases/test_plausibility.py"
 SLOTS, SLOTTED = "tests/service/contract/test_slots.py", "tests/service/intermediary/test_slot_tokens.py"
 PAGE = "tests/js/test_one_report.py::test_a_page_keeps_to_one_report"
 PATTERNS = f"{SLOTS}::test_no_pattern_that_tokens_allow_costs_more_than_the_price[64-2-3-8]"
+PERIODS, RENEWED = "tests/service/contract/test_periods.py", "tests/service/device/test_returning.py"
 WHO = "The noise is as certified: who may take part is not what is drawn."
 
 MUTANTS = (
@@ -132,6 +133,54 @@ MUTANTS = (
         "return one_of(request.promise, 1, gaussian",
         (f"{SLOTS}::test_local_reports_of_a_person_compose_to_the_guarantee",),
         unseen="What is certified is computed from the design, and so is worse than what was requested: a contract refuses it.",
+    ),
+    Mutant(
+        "a collector that puts its clock forward renews guarantees early",
+        "service/device/periods.py",
+        "return max([min(signed, own), *visits])",
+        "return max([signed, *visits])",
+        (f"{RENEWED}::test_a_guarantee_is_renewed_when_service_and_device_say_so",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "a device whose clock goes back has the visits of an old period again",
+        "service/device/periods.py",
+        "return max([min(signed, own), *visits])",
+        "return min(signed, own)",
+        (f"{RENEWED}::test_a_guarantee_is_renewed_when_service_and_device_say_so",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "in a new period visits may be as close as one likes to those of the one before",
+        "service/contract/slots.py",
+        "not often and all(abs(one - batch) >= taken.apart for one in batches)",
+        "not often and (recent == 0 or all(abs(one - batch) >= taken.apart for one in batches))",
+        (f"{PERIODS}::test_no_pattern_of_several_periods_costs_more_than_is_stated",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "several periods of a curator's service are stated as one",
+        "protocol/trusts/joint.py",
+        "counter = design.counter.visited(times)",
+        "counter = design.counter.visited(min(times, design.counter.participations))",
+        (f"{PERIODS}::test_no_pattern_of_several_periods_costs_more_than_is_stated",),
+        unseen="What is certified of several periods is in words; no noise is drawn for it.",
+    ),
+    Mutant(
+        "an issuer gives tokens of a period beyond those that are priced",
+        "service/issuer/app.py",
+        "recent = None if period is None else sum(when == period for _, when in had.values())",
+        "recent = None if period is None else 0",
+        (f"{SLOTTED}::test_an_issuer_gives_a_person_as_many_tokens_a_period_as_are_priced",),
+        unseen=WHO,
+    ),
+    Mutant(
+        "in a page: a collector that puts its clock forward renews guarantees early",
+        "js/src/returning.js",
+        "Math.max(Math.min(signed, own), ...visits)",
+        "Math.max(signed, ...visits)",
+        (f"{PAGE}[periods]",),
+        unseen=WHO,
     ),
     Mutant(
         "in a page: a device comes again too soon",

@@ -15,6 +15,7 @@ from zipfile import BadZipFile
 import click
 import numpy as np
 
+from .. import validation
 from ..errors import InvalidInput
 from ..lab.environments import make
 from ..mdp import MixtureFeatures
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..lab.simulation.half_gain import HalfGain
     from ..privacy import Guarantee
     from ..service.contract.folder import Folder
+    from ..service.contract.periods import Periods
 
 SIZES = ("horizon", "states", "actions")
 
@@ -105,6 +107,7 @@ Examples:
   confide service new tea2 --succeeds tea --states 6 --actions 2 --horizon 20 --epsilon 1 --people 100000
   confide service succeed tea tea2
   confide service end tea
+  confide service carry tea tea2
   confide service delete tea
   confide service backup tea tea-monday
   confide service restore tea-monday tea --seen https://witness.example/CONTRACT-HASH
@@ -154,6 +157,11 @@ def command(context: click.Context) -> None:
     default=1,
     show_default=True,
     help="joint, with --returns: how many batches apart a user's visits are, at least.",
+)
+@click.option(
+    "--period",
+    type=float,
+    help="Days after which every user's guarantee is given anew, by the collector's signed clock; by default never.",
 )
 @click.option(
     "--trust",
@@ -216,6 +224,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     from ..mdp import Spec
     from ..protocol.accepted import BROWSERS
     from ..service.collector.founding import following, make_service
+    from ..service.collector.promises import renewed
     from ..service.contract.admission import admission_lines
     from ..service.contract.folder import Folder
 
@@ -251,6 +260,7 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         endless=arguments["endless"],
         returns=arguments["returns"],
         apart=arguments["apart"],
+        period=_period(arguments["period"]),
         batch=arguments["batch"],
         honest=arguments["honest"],
         devices=arguments["devices"] or BROWSERS,
@@ -284,6 +294,8 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     for line in admission_lines(contract):
         click.echo(line)
     click.echo(str(contract.design.certificate("plain")))
+    for line in renewed(contract):
+        click.echo(line)
     if forecast is not None:
         click.echo(f"\nA forecast: {forecast.sentence}.")
     click.echo(f"\nThe contract is {service_folder.contract_file}. Devices join with pin={contract.pin!r}.")
@@ -371,6 +383,13 @@ def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) 
         click.echo(f"A forecast: {HalfGain.from_json(forecast).sentence}.")
 
 
+def _period(days: float | None) -> Periods | None:
+    """The period of this number of days; None for none."""
+    from ..service.contract.periods import Periods
+
+    return None if days is None else Periods(round(validation.positive("period", days) * 86400))
+
+
 def _labels(arguments: dict[str, Any]) -> dict[str, list[str]] | None:
     """Names of states and actions, where any are given; the others are counted."""
     texts = {"states": arguments["state_labels"], "actions": arguments["action_labels"]}
@@ -426,6 +445,19 @@ def succeed(folder: str, successor: str, database: str | None, as_json: bool) ->
     from ..service.contract.folder import Folder
 
     _show(name_successor(Folder(Path(folder)), Folder(Path(successor)), database), as_json)
+
+
+@command.command("carry")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("successor", type=click.Path(exists=True, file_okay=False))
+@_DATABASE
+@_JSON
+def carry(folder: str, successor: str, database: str | None, as_json: bool) -> None:
+    """Let the service in SUCCESSOR, before it is served, begin with what the one in FOLDER has published: it costs no privacy."""
+    from ..service.collector.ending import carry as carry_on
+    from ..service.contract.folder import Folder
+
+    _show(carry_on(Folder(Path(folder)), Folder(Path(successor)), database), as_json)
 
 
 @command.command("end")

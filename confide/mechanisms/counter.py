@@ -151,9 +151,9 @@ class Counter(NoiseMechanism):
         """How many batches any two of these are apart, at least."""
         return 1
 
-    def once(self) -> Counter:
-        """The same counter for users who are in one batch."""
-        return self
+    def visited(self, times: int) -> Counter | None:
+        """The same counter for users who are in this many batches, as far apart as before; None if what that costs is not known."""
+        return self if times == 1 else None
 
     def init(self, cells: int) -> CounterState:
         """The state before the first release."""

@@ -140,9 +140,9 @@ class FactoredCounter(Counter, ABC):
         l2 = cls(releases, 1.0, grid, **shape).report_sensitivity(sensitivity)
         return max(math.hypot(l2 / validation.positive("mu", mu), ROUNDING * grid), FINE * grid) * (1 + 1e-12)
 
-    def once(self) -> FactoredCounter:
-        """The same noise, for users who are in one batch."""
-        return replace(self, participations=1)
+    def visited(self, times: int) -> FactoredCounter:
+        """The same noise, for users who are in this many batches."""
+        return replace(self, participations=times)
 
     def returning(self) -> dict[str, Json]:
         """What `describe` says of users who take part more than once."""

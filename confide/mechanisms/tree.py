@@ -98,9 +98,9 @@ class TreeCounter(Counter):
             **(several if self.participations > 1 else {}),
         }
 
-    def once(self) -> TreeCounter:
-        """The same noise, for users who are in one batch."""
-        return replace(self, participations=1)
+    def visited(self, times: int) -> TreeCounter:
+        """The same noise, for users who are in this many batches."""
+        return replace(self, participations=times)
 
     def memory(self) -> int:
         """The running sum and one noise a level."""

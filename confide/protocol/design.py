@@ -189,7 +189,11 @@ class Design:
     @cached_property
     def guarantee_once(self) -> Guarantee:
         """The guarantee of a user who takes part once, where others may come again."""
-        return true_guarantee(self._trust.once(self).loss, self.requested)
+        return self.guarantee_of(1)
+
+    def guarantee_of(self, times: int) -> Guarantee:
+        """The guarantee of a user who takes part this many times, as far apart as is priced."""
+        return true_guarantee(self._trust.visited(self, times).loss, self.requested)
 
     def batches_of(self, group: int) -> list[ShuffledBatch]:
         """The batches of shufflers to which a person of a group of the schedule reports."""

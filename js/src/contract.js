@@ -21,7 +21,7 @@ export async function readContract(bytes) {
   const special = asked === "moments" ? await import("./features.js") : asked === "asked_return" ? await import("./returns.js") : null;
   const sealed = told?.intermediary?.sealing ? await import("./sealed.js") : null;
   const { admit, less } = told?.issuer ? await import("./tokens.js") : {};
-  const returning = told?.reports_per_person > 1 ? await import("./returning.js") : null;
+  const returning = told?.reports_per_person > 1 || told?.period ? await import("./returning.js") : null;
   const found = sensible(() => read(told, tickets, shares, special, returning, pin));
   return { ...found, ...(await sealed?.readSealing(found)), admit, less, hash, pin };
 }
@@ -87,7 +87,7 @@ export function weaker(now, before) {
     return (one === null) !== (other === null) || one > other;
   };
   return (
-    before.less?.(now, before) || before.unsealed?.(now) || now.trust !== before.trust || ["epsilon", "delta", "rho", "honest"].some(less) ||
+    now.again?.sooner(before) || before.less?.(now, before) || before.unsealed?.(now) || now.trust !== before.trust || ["epsilon", "delta", "rho", "honest"].some(less) ||
     next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
     (now.trust === "shuffle" && now.design.mechanism.loss.epsilon > before.design.mechanism.loss.epsilon) ||
     now.window.seconds < before.window.seconds || now.reports_per_person > before.reports_per_person

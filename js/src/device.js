@@ -225,7 +225,7 @@ export class Device {
     const mark = [operator, toBase64(key), this.#url];
     const over = (memory, spent, batch) => memory.head.ended || (again ? again.over(memory, spent, mark, batch) : spent.some((one) => one.some((part, at) => part === mark[at])));
     const change = (work) => this.#change(work);
-    const { done, slot, prefix = "" } = again ? await again.look(change, over, mark, between && this.#between(), () => this.flush(), signal) : { done: await change(over) };
+    const { done, slot, prefix = "" } = again ? await again.look(change, over, mark, between && this.#between(), () => this.flush(), signal, now(), this.#service, (error) => this.#complain(error)) : { done: await change(over) };
     const token = (!done && (await this.contract.admit?.(this.contract, change, this.#service, this.#at, this.#options, signal, slot))) || "";
     const place = between && !done && (await this.#ticket(signal, token && prefix + token));
     if (place === null) return null;

@@ -44,16 +44,19 @@ export function service(url, ask) {
   };
 }
 
+/** The bytes of a signed document; false unless the signature is by this key. word: what the document is. */
+export async function signedBytes(bytes, word, key) {
+  const told = reading(bytes);
+  const data = fromBase64(told[word]);
+  const signer = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
+  const signed = new Uint8Array([...new TextEncoder().encode(`confide.${word}/1\n`), ...data]);
+  return (await crypto.subtle.verify("Ed25519", signer, fromBase64(told.signature), signed)) && data;
+}
+
 /** A signed round that is the held one, or in one chain with it. */
 export async function readRound(bytes, { key, hash: contract }, held) {
-  const { head, signature } = reading(bytes);
-  const data = fromBase64(head);
-  const signed = new Uint8Array([...new TextEncoder().encode("confide.head/1\n"), ...data]);
-  const signer = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
-  require(
-    await crypto.subtle.verify("Ed25519", signer, fromBase64(signature), signed),
-    "The service shows a round that is not signed by the contract's key; it is not followed.",
-  );
+  const data = await signedBytes(bytes, "head", key);
+  require(data, "The service shows a round that is not signed by the contract's key; it is not followed.");
   const found = { ...reading(data), hash: hex(await sha256(data)) };
   if (found.hash === held?.hash) return found;
   const { round } = found;

@@ -1,6 +1,6 @@
 /** People who come again: as often as the contract prices, in batches far enough apart, as Python's devices do. */
 
-import { hex, readContract } from "../src/contract.js";
+import { hex, readContract, weaker } from "../src/contract.js";
 import { Device, memoryStorage } from "../src/index.js";
 import { keepsAll } from "../src/returning.js";
 import { signed } from "../src/tokens.js";
@@ -37,6 +37,45 @@ export function cases({ returning }) {
         ok(again.over({}, [[...mark]], mark, 6) && again.over({}, [[...mark, "sha256:", 1]], mark, 6), "who took part in another contract does so in no other");
         same(again.mark([], mark, 4), [...mark, pin, 4], "the mark");
       }
+    },
+    "in a period people may come as often as in Python, whatever they did before it": async () => {
+      for (const { contract, rows } of returning.renewals) {
+        const service = await openService(JSON.parse(contract));
+        const { again, pin, key } = await readContract(service.contract);
+        await again.follow(async (work) => work({}, []), mark, null, 7.5 * 3600000, { get: async () => service.begun(7) }, (error) => ok(false, error.message));
+        ok(key.length === 32, "a key");
+        for (const [had, batch, may] of rows) {
+          const spent = had.map(([one, when]) => [...mark, pin, one, when, 3600]);
+          same(!again.over({}, spent, mark, batch), may, JSON.stringify([contract.slice(0, 60), had, batch]));
+        }
+        same(again.over({}, [[...mark, "sha256:", 1, 6, 3600]], mark, 6), false, "another contract, in an earlier period");
+        for (const other of [[7, 3600], [6, 60], []]) ok(again.over({}, [[...mark, "sha256:", 1, ...other]], mark, 6), "another contract, not renewed");
+        same(again.mark([], mark, 4), [...mark, pin, 4, 7, 3600], "the mark");
+      }
+    },
+    "a period has begun when the service has signed so and this device's clock says so": async () => {
+      const service = await openService(JSON.parse(returning.renewals.at(-1).contract));
+      const { again, pin } = await readContract(service.contract);
+      const now = async (own, signed, spent = [], memory = {}, fine = true) => {
+        let failed = false;
+        const get = async () => (signed == null ? Promise.reject(new Error("away")) : typeof signed === "number" ? service.begun(signed) : signed);
+        await again.follow(async (work) => work(memory, spent), mark, null, (own + 0.5) * 3600000, { get }, () => (failed = true));
+        same(failed, !fine, "what failed");
+        return again.mark([], mark, 1)[5];
+      };
+      const visit = (period) => [[...mark, pin, 1, period, 3600]];
+      same(await now(7, 7), 7, "both");
+      same(await now(7, 9), 7, "the service's clock was put forward");
+      same(await now(9, 7), 7, "this device's was");
+      same(await now(7, null, [], {}, false), 0, "nothing was ever heard");
+      same(await now(7, null, [], { period: { pin, number: 6 } }, false), 6, "what was signed before");
+      same(await now(3, 3, visit(5)), 5, "no period before that of a visit");
+      const other = await openService(JSON.parse(returning.renewals.at(-1).contract));
+      same(await now(7, await other.begun(7), [], {}, false), 0, "by another key");
+      const [stranger, weak] = [await readContract(other.contract), JSON.parse(returning.renewals.at(-1).contract)];
+      const [daily, never] = [{ ...stranger, period: { seconds: 86400 } }, { ...stranger, period: undefined, again: undefined }];
+      ok(weaker(stranger, daily) && weaker(stranger, never) && !weaker(stranger, stranger) && !weaker(never, stranger), "sooner is weaker");
+      for (const period of [{ seconds: 0 }, { seconds: 1.5 }, { seconds: 60, more: 1 }, { seconds: 1e12 }]) await refused(() => readContract(bytesOf(JSON.stringify({ ...weak, period }))), "no period");
     },
     "the token of a slot is bound to its key and its number": async () => {
       for (const { contract, signed: wanted } of returning.visits) {

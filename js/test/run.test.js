@@ -13,9 +13,9 @@ const golden = JSON.parse(readFileSync(new URL("golden.json", import.meta.url), 
 for (const [name, work] of Object.entries(all(golden))) test(name, work);
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf-8");
-const LIMITS = { "confide-device.js": 13700, "confide-tickets.js": 3000, "confide-shares.js": 1500, "confide-tokens.js": 2500, "confide-features.js": 5500, "confide-returns.js": 900, "confide-sealed.js": 1800, "confide-returning.js": 1200 };
+const LIMITS = { "confide-device.js": 13750, "confide-tickets.js": 3000, "confide-shares.js": 1500, "confide-tokens.js": 2500, "confide-features.js": 5500, "confide-returns.js": 900, "confide-sealed.js": 1800, "confide-returning.js": 1600 };
 
-test("what a page loads has less than 13.7 KB gzipped, what it loads besides for tickets 3 KB, for shares of noise 1.5 KB, for tokens 2.5 KB, for features 5.5 KB, for returns .9 KB, for sealing 1.8 KB, for people who come again 1.2 KB, and all are made from the source", () => {
+test("what a page loads has less than 13.75 KB gzipped, what it loads besides for tickets 3 KB, for shares of noise 1.5 KB, for tokens 2.5 KB, for features 5.5 KB, for returns .9 KB, for sealing 1.8 KB, for people who come again 1.6 KB, and all are made from the source", () => {
   for (const [name, text] of Object.entries(pieces())) {
     const written = readFileSync(new URL(`../dist/${name}`, import.meta.url), "utf-8");
     ok(written === text, `dist/${name} is not what the source says: npm run build`);

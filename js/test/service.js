@@ -77,6 +77,12 @@ export async function openService(contract, changes = {}, keys = null) {
       this.head = hex(await sha256(data));
       this.round = head.round;
     },
+    /** The signed statement that a period has begun. */
+    async begun(number) {
+      const told = JSON.stringify({ schema: "confide.period/1", contract: hash, number });
+      const signature = await crypto.subtle.sign("Ed25519", pair.privateKey, bytesOf("confide.period/1\n" + told));
+      return bytesOf(JSON.stringify({ period: toBase64(bytesOf(told)), signature: toBase64(new Uint8Array(signature)) }));
+    },
     policies: {},
     laws: {},
     rounds: {},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from confide.privacy import Guarantee, Local, Participation, Pure, Schedule, repeat
@@ -12,6 +12,7 @@ from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
 from confide.service.contract import Contract
+from confide.service.contract.periods import Periods
 from confide.service.contract.slots import may_come
 from confide.service.contract.tokens import TokenIssuer
 from tests.service.contract.example import SPEC, contract
@@ -19,7 +20,7 @@ from tests.service.contract.test_slots import returning
 from tests.service.intermediary.offices import contract_of
 from tests.service.intermediary.slotted import KEYS
 
-BATCHES = 6
+BATCHES, HOUR = 6, Periods(3600)
 
 LOCAL = [
     (Local(epsilon=2.0), "k-ary"),
@@ -33,13 +34,12 @@ LOCAL = [
 ODDS = [(0.25, 1.0), (0.3, 1.0), (0.3, 0.5), (1.0, 2.5), (0.01, 0.02), (3.0, 1.0)]
 
 
-def slotted(made: Contract, design: Design) -> Contract:
+def slotted(made: Contract, design: Design, period: Periods | None = None) -> Contract:
     """The same contract with an issuer of slots."""
     first, *later = KEYS.publics
     about = made.intermediary
-    return contract(
-        design, window=made.window, intermediary=about, issuer=TokenIssuer("Doors Ltd", first, None, tuple(later))
-    )
+    issuer = TokenIssuer("Doors Ltd", first, None, tuple(later))
+    return contract(design, window=made.window, intermediary=about, issuer=issuer, period=period)
 
 
 def contracts() -> Iterator[Contract]:
@@ -56,11 +56,44 @@ def local(guarantee: Guarantee, mechanism: str, times: int) -> Design:
     return make(Request(CountQuestion(SPEC), guarantee, schedule, mechanism=mechanism, budget=0, participation=taken))
 
 
+def renewing() -> Iterator[Contract]:
+    """Contracts whose guarantee is renewed each hour: of every trust, once and twice a period, with slots and without."""
+    for trust, times, apart in ((JOINT, 2, 2), (JOINT, 1, 1), (SHUFFLE, 1, 1)):
+        made = contract_of(returning(trust, times, apart, BATCHES))
+        yield Contract.written(made.design, **_parts(made))
+        yield slotted(made, made.design, HOUR)
+    for times in (1, 2):
+        yield contract(local(*LOCAL[0], times), period=HOUR)
+
+
+def _parts(made: Contract) -> dict[str, Any]:
+    written = {name: made.document[name] for name in ("name", "operator", "learner")}
+    return {**written, "key": made.key, "window": made.window, "intermediary": made.intermediary, "period": HOUR}
+
+
+def _renewals(made: Contract) -> dict[str, Any]:
+    """Of one who was in these batches, in these periods: whether they may be in another batch in period 7."""
+    slots, taken, rows = made.slots, made.participation, []
+    assert slots is not None
+    spread = slots.width and made.issuer is not None
+    for many in range(3):
+        for had in combinations(range(1, BATCHES + 1), many):
+            for when in product((6, 7), repeat=many):
+                for batch in range(1, BATCHES + 1):
+                    recent = when.count(7)
+                    near = {slots.of_batch(one) for one in had} if spread else set()
+                    allowed = not spread or slots.allows(near, slots.of_batch(batch), recent)
+                    may = may_come(taken, had, batch, recent) if slots.width else recent < taken.times
+                    rows.append([[list(one) for one in zip(had, when, strict=True)], batch, may and allowed])
+    return {"contract": made.data.decode(), "rows": rows}
+
+
 def vectors() -> dict[str, Any]:
     """All of it."""
     designs = [local(*one, times) for one in LOCAL for times in (2, 5)]
     return {
         "visits": [_visits(one) for one in contracts()],
+        "renewals": [_renewals(one) for one in renewing()],
         "kept": [contract(one).data.decode() for one in designs],
         "weak": [_weaker(one) for one in designs],
         "deltas": [

@@ -34,6 +34,8 @@ CASES = {
     "choice": "a choice takes the best on offer, and reports at its time with the reward that came, or none",
     "apart": "a page comes again when its batches are far enough apart, and takes no ticket that it could not use",
     "several": "several reports of a person keep the guarantee together, or the contract is refused",
+    "periods": "a period has begun when the service has signed so and this device's clock says so",
+    "renewals": "in a period people may come as often as in Python, whatever they did before it",
     "operators": "an operator stays who it is by any of name, key and address",
 }
 

@@ -197,9 +197,13 @@ class JointTrust(CountedTrust):
         """How often the counter lets one person take part."""
         return Participation(design.counter.participations, design.counter.separation)
 
-    def once(self, design: Design) -> Act[NoiseMechanism]:
-        """The act by which a person loses who takes part once: of the same counter."""
-        return replace(design.act, mechanism=design.counter.once())
+    def visited(self, design: Design, times: int) -> Act[NoiseMechanism]:
+        """The act by which a person loses who takes part this many times: of the same counter. Of a counter of one's own each
+        further time costs what the first did."""
+        counter = design.counter.visited(times)
+        if counter is None:
+            return replace(design.act, sensitivity=design.act.sensitivity.scaled(float(times)))
+        return replace(design.act, mechanism=counter)
 
 
 register(JointTrust())

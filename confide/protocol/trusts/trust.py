@@ -79,9 +79,9 @@ class Trust:
         """How often one user takes part: as often as the act is repeated."""
         return Participation(design.act.times)
 
-    def once(self, design: Design) -> Act[NoiseMechanism]:
-        """The act of a user who takes part once."""
-        return replace(design.act, times=1)
+    def visited(self, design: Design, times: int) -> Act[NoiseMechanism]:
+        """The act of a user who takes part this many times, as far apart as the design prices."""
+        return replace(design.act, times=times)
 
     def check(self, design: Design) -> None:
         """Refuse a design whose parts do not belong together, whatever its source."""

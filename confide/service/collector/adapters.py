@@ -7,8 +7,9 @@ design, and rewards, which are beside it. Who learns linear models of described 
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +18,14 @@ from ... import validation
 from ...errors import FormatError, InvalidInput
 from ...learning import learners
 from ...learning.learners import Context, State, state_bytes
+from ...learning.learners.earlier import Earlier, together
 from ...learning.learners.late import expected_visits
 from ...learning.learners.learner import AnyLearner, TableState, TabularLearner, family_of
 from ...mdp import Policy, Spec, policies
 from ...mdp.feature_policy import published
 from ...protocol.kinds import asked, moments
 from ...protocol.kinds.moments import MOMENTS
+from ...protocol.releases.release import CountRelease, read_release
 from ..contract.contract import Contract
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ _KINDS = {MIXTURE: MIXTURE, FEATURES: moments.KIND}
 
 
 S = TypeVar("S")
+R = TypeVar("R")
+T = TypeVar("T", bound=TableState)
 
 
 class LearnerAdapter(Protocol[S]):
@@ -44,6 +49,19 @@ class LearnerAdapter(Protocol[S]):
     @property
     def context(self) -> Context:
         """The context that the learner begins with."""
+        ...
+
+    def begin(self, earlier: bytes) -> tuple[S, bytes]:
+        """The state before the first user, and the policies as they are published. earlier: what contracts before this one
+        taught, as `carried` wrote it; empty for nothing."""
+        ...
+
+    def together(self, release: R) -> R:
+        """A release as it is learned from: together with those of the contracts before."""
+        ...
+
+    def carried(self, earlier: bytes, state: bytes, release: bytes) -> bytes:
+        """What a successor's learner begins with. state, release: the last of this contract; earlier: what it began with."""
         ...
 
     def state_to_bytes(self, state: S) -> bytes:
@@ -71,25 +89,59 @@ class LearnerAdapter(Protocol[S]):
         ...
 
 
-class _Tables:
+class _Begins(Generic[S]):
+    """Begins with nothing: for learners that know no contracts before theirs."""
+
+    def first_state(self) -> S:
+        """The state before any user."""
+        raise NotImplementedError
+
+    def begin(self, earlier: bytes) -> tuple[S, bytes]:
+        """The state before the first user, and the policies as they are published."""
+        if earlier:
+            raise _not_carried()
+        state = self.first_state()
+        return state, self.first_bytes(state)
+
+    def together(self, release: R) -> R:
+        """The release, as it is."""
+        return release
+
+    def carried(self, earlier: bytes, state: bytes, release: bytes) -> bytes:
+        """Nothing can be carried on."""
+        raise _not_carried()
+
+    def first_bytes(self, state: S) -> bytes:
+        """The policies before the first user, as they are published."""
+        raise NotImplementedError
+
+
+def _not_carried() -> InvalidInput:
+    return InvalidInput(
+        "carry-learner",
+        "Learners from counts begin with what was published, and those of features or mixtures do not. Begin without it.",
+    )
+
+
+class _Tables(_Begins[T]):
     """Publishes policies that are tables."""
 
     def __init__(self, contract: Contract) -> None:
         self._design = contract.design
 
-    def first_bytes(self, state: TableState) -> bytes:
+    def first_bytes(self, state: T) -> bytes:
         """Those of the state; through a burn-in people act at random."""
         if not self._design.schedule.burn_in:
             return self.policy_bytes(state)
         spec = self._design.question.spec
         return policies.to_bytes([Policy.uniform(spec.horizon, spec.states, spec.actions)])
 
-    def policy_bytes(self, state: TableState) -> bytes:
+    def policy_bytes(self, state: T) -> bytes:
         """The tables of the policies in use."""
         return policies.to_bytes([Policy(table) for table in state.policies])
 
 
-class CountAdapter(_Tables):
+class CountAdapter(_Tables[State]):
     """The adapter of learners from counts."""
 
     def __init__(self, contract: Contract, learner: TabularLearner) -> None:
@@ -97,6 +149,31 @@ class CountAdapter(_Tables):
         self._learner, design = learner, contract.design
         self._family = asked.family_of(design)
         self.context = Context(*_context_fields(contract))
+        self._words = learner_words(contract)
+        self._earlier: Earlier | None = None
+
+    def begin(self, earlier: bytes) -> tuple[State, bytes]:
+        """The state before the first user, and the policies as they are published: those that earlier contracts taught, or where
+        there were none, through a burn-in, acting at random."""
+        if not earlier:
+            return super().begin(b"")
+        self._earlier = Earlier.from_bytes(earlier)
+        state = self._earlier.begin(self._learner, self.context, np.random.default_rng(), self._words)
+        return state, self.policy_bytes(state)
+
+    def first_state(self) -> State:
+        """The state before any user."""
+        return self._learner.begin(self.context, np.random.default_rng())
+
+    def together(self, release: R) -> R:
+        """A release about the users of this contract and of those before it."""
+        return cast(R, together(self._earlier, cast(CountRelease, release)))
+
+    def carried(self, earlier: bytes, state: bytes, release: bytes) -> bytes:
+        """What a successor's learner begins with."""
+        before = Earlier.from_bytes(earlier) if earlier else None
+        whole = together(before, read_release(self._design, release))
+        return Earlier(whole, state, self._words).to_bytes()
 
     def state_to_bytes(self, state: State) -> bytes:
         """The state without the policies in use, which are published: no plan goes on from them."""
@@ -117,7 +194,7 @@ class CountAdapter(_Tables):
         return b"" if self._family is None else self._family.member_for(self._learner.ask(state)).law_bytes()
 
 
-class MixtureAdapter(_Tables):
+class MixtureAdapter(_Tables["MixtureState"]):
     """The adapter of learners of linear mixtures: `ucrl-vtr`."""
 
     def __init__(self, contract: Contract, learner: UcrlVtr) -> None:
@@ -129,6 +206,10 @@ class MixtureAdapter(_Tables):
         self._learner = learner
         rewards = known_rewards(contract.document["learner"].get("rewards"), form.spec)
         self.context = MixtureContext(*_context_fields(contract), form=form, rewards=rewards)
+
+    def first_state(self) -> MixtureState:
+        """The state before any user."""
+        return self._learner.begin(self.context, np.random.default_rng())
 
     def state_to_bytes(self, state: MixtureState) -> bytes:
         """The bytes of policy and values."""
@@ -151,14 +232,19 @@ class MixtureAdapter(_Tables):
         return self._learner.ask(state).to_bytes()
 
 
-class FeatureAdapter:
+class FeatureAdapter(_Begins["FeatureState"]):
     """The adapter of learners of described features: `linear`."""
 
-    def __init__(self, contract: Contract, learner: object) -> None:
+    def __init__(self, contract: Contract, learner: AnyLearner) -> None:
         from ...learning.learners.linear import FeatureContext
 
-        question = MOMENTS.question_of(contract.design)
+        question, self._learner = MOMENTS.question_of(contract.design), learner
         self.context = FeatureContext(*_context_fields(contract), question=question)
+
+    def first_state(self) -> FeatureState:
+        """The state before any user."""
+        state: FeatureState = self._learner.begin(self.context, np.random.default_rng())
+        return state
 
     def state_to_bytes(self, state: FeatureState) -> bytes:
         """The bytes of the weights in use."""
@@ -208,6 +294,12 @@ def known_rewards(declared: ArrayLike | None, spec: Spec) -> NDArray[np.float64]
             "rewards-out-of-range", "rewards", "in [0, 1]", f"{rewards.min():g} to {rewards.max():g}"
         )
     return rewards
+
+
+def learner_words(contract: Contract) -> str:
+    """Which learner a contract names, with its options: another one cannot go on from its state."""
+    settings = contract.document["learner"]
+    return json.dumps([settings["name"], settings["options"]], sort_keys=True)
 
 
 _ADAPTERS: dict[str, type[CountAdapter] | type[MixtureAdapter] | type[FeatureAdapter]] = {

@@ -22,6 +22,7 @@ from ..contract.contract import Contract
 from ..contract.folder import Folder
 from ..contract.heads import SignedHead
 from ..contract.pausing import SENTENCE, WAIT, Pause
+from ..contract.periods import SignedPeriod
 from ..contract.tokens import TOKEN_BYTES, no_token
 from ..contract.uploads import ID_BYTES, MEDIA_TYPE, Upload, upload_length
 from ..http.application import (
@@ -74,6 +75,7 @@ class Collector:
         self.intake = Intake(self.contract, self.publisher.question_digests) if self.remote is None else None
         source = self.remote or CountedReports(self.store)
         learned, restored = self.metrics.learning.observe, self.ending.because
+        self.store.begin_with(folder.earlier())
         self.closer = RoundCloser(self.store, self.publisher, private, learned, source, restored)
         self.counter = GroupCommitter(self.store, self._full, self.metrics.committed)
         self._readiness = Readiness(self.store.touch, lambda: self.counter.last)
@@ -81,12 +83,17 @@ class Collector:
         self.limit = Limit(rate)
         self.issuer_address = None if self.contract.issuer is None else self.contract.issuer.address or issuer
         self.leaving = self.ending.leaving
-        self._folder = folder
+        self._folder, self._private = folder, private
+        self._period: SignedPeriod | None = None
         folder.token()
         self._pause = Pause(folder.path)
         self._started = time.time()
         self._openapi = json.dumps(
-            collector_document(None if self.intake is None else self.intake.longest, self.contract.issuer is not None)
+            collector_document(
+                None if self.intake is None else self.intake.longest,
+                self.contract.issuer is not None,
+                self.contract.period is not None,
+            )
         ).encode()
 
     def start(self) -> None:
@@ -147,6 +154,23 @@ class Collector:
         number = number_of(request)
         signed = await in_thread(partial(self.store.head, number)) if number <= self.current else None
         return immutable(None if signed is None else signed.to_json(), JSON)
+
+    def begun(self) -> SignedPeriod:
+        """The signed statement that a period has begun, by this collector's clock, which is never taken back."""
+        periods, digest = self.contract.period, self.contract.digest
+        assert periods is not None
+        number = periods.at(time.time())
+        if self._period is None or self._period.number_for(digest) < number:
+            self._period = SignedPeriod.signed(digest, number, self._private)
+        return self._period
+
+    def period(self) -> int | None:
+        """The number of the period that has begun; None where the contract has none."""
+        return None if self.contract.period is None else self.begun().number_for(self.contract.digest)
+
+    async def period_page(self, request: Request) -> Response:
+        """The signed statement that a period has begun."""
+        return Response(self.begun().to_json(), media_type=JSON, headers={"Cache-Control": "no-cache"})
 
     async def policy_page(self, request: Request) -> Response:
         """A policy by its hash."""
@@ -287,8 +311,10 @@ def routes(collector: Collector) -> list[Route]:
     reports = Route("/v1/reports", collector.report_endpoint, methods=["POST"])
     between = Route("/v1/intermediary", collector.intermediary_page, methods=["GET"])
     issuer = Route("/v1/issuer", collector.issuer_page, methods=["GET"])
+    period = Route("/v1/period", collector.period_page, methods=["GET"])
     return [
         reports if collector.remote is None else between,
+        *([] if collector.contract.period is None else [period]),
         *([] if collector.contract.issuer is None else [issuer]),
         Route("/v1/contract", collector.contract_page, methods=["GET"]),
         Route("/v1/rounds/current", collector.current_page, methods=["GET"]),

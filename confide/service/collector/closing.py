@@ -42,8 +42,8 @@ class LearningFailed(ConfideError):
 class LearnerProcess:
     """The process that learns, started when it is first needed and again when it is gone."""
 
-    def __init__(self, contract: Contract) -> None:
-        self._contract = contract
+    def __init__(self, contract: Contract, earlier: bytes = b"") -> None:
+        self._contract, self._earlier = contract, earlier
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, *message: Plain) -> list[bytes]:
@@ -68,6 +68,7 @@ class LearnerProcess:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             assert self._process.stdin is not None
             send(self._process.stdin, self._contract.data)
+            send(self._process.stdin, self._earlier)
         return self._process
 
     def stop(self) -> None:
@@ -169,7 +170,7 @@ class RoundCloser(threading.Thread):
         restored: called with a sentence when it turns out that an older copy was restored; nothing is published then."""
         super().__init__(name="confide-closer", daemon=True)
         self._store, self._publisher, self._private, self._learned = store, publisher, private, learned
-        self._child = LearnerProcess(store.contract)
+        self._child = LearnerProcess(store.contract, store.earlier)
         self._source = source or CountedReports(store)
         self._restored = restored
         self._look = threading.Event()

@@ -10,9 +10,11 @@ from typing import Any
 from ...errors import InvalidInput
 from ...validation import Json
 from ..contract.contract import Contract, weaker
+from ..contract.files import write_whole
 from ..contract.folder import Folder
 from ..contract.heads import Head, SignedHead
 from ..http.serving import exclusive_lock
+from .adapters import learner_of
 from .store import CollectorStore
 
 TRIES = 5
@@ -81,6 +83,39 @@ def succeed(folder: Folder, following: Folder, database: str | None = None) -> d
             )
         store.name_successor(new.digest)
     return {"contract": contract.pin, "successor": new.pin}
+
+
+def carry(folder: Folder, following: Folder, database: str | None = None) -> dict[str, Json]:
+    """Let the learner of a service that was never served begin with what another published so far, and those before that one.
+
+    Everything that is carried is public, or was computed from what is: it costs no user any privacy.
+    """
+    contract, new = folder.contract(), following.contract()
+    if following.counts_here or following.earlier_file.exists():
+        raise InvalidInput(
+            "carry-too-late",
+            f"{following.path} was served already, or begins with something. Carry before it is served.",
+        )
+    (_, adapter), (_, next_adapter) = learner_of(contract), learner_of(new)
+    with _opened(folder, contract, database) as store:
+        newest, raised = store.newest(), store.alarm()
+        if raised is not None:
+            raise InvalidInput(
+                "carry-after-alarm",
+                f"Round {raised[0]} raised an alarm: what it taught is not carried on. Begin without it.",
+            )
+        last = 0 if newest is None else newest.head.round - 1
+        numbers = (number for number in range(last, 0, -1) if store.release(number) is not None)
+        closed = next(numbers, 0)
+        data = store.release(closed)
+        if data is None:
+            raise InvalidInput("carry-nothing", "No round was closed, so there is nothing to carry. Serve it without.")
+        state, _ = store.state(closed + 1)
+        people = store.tally().people if newest is None else newest.head.people
+    carried = adapter.carried(folder.earlier(), state, data)
+    next_adapter.begin(carried)  # refused here if it cannot go on from that
+    write_whole(following.earlier_file, carried)
+    return {"contract": contract.pin, "successor": new.pin, "people": people}
 
 
 def delete(folder: Folder, database: str | None = None) -> dict[str, Json]:

@@ -28,6 +28,7 @@ from ..contract.contract import Contract, keys_needed, weaker
 from ..contract.files import write_whole
 from ..contract.folder import Folder
 from ..contract.intermediary import ROLES, Intermediary
+from ..contract.periods import Periods
 from ..contract.sealed import LONGEST
 from ..contract.sealed import public_key as sealing_key
 from ..contract.tokens import TokenIssuer
@@ -75,6 +76,8 @@ class ServiceChoices:
     """How often one person may take part."""
     apart: int = 1
     """Under joint: how many batches apart, at least."""
+    period: Periods | None = None
+    """After how long each person's guarantee is given anew; None for never."""
     batch: int | None = None
     """Of a shuffler: how many people a batch needs, where all are to be equal."""
     honest: float | None = None
@@ -253,8 +256,9 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
         labels=chosen.labels,
         window=chosen.seconds,
         intermediary=chosen.intermediary(title, design, private_between),
-        issuer=chosen.issuer(keys_needed(design)) if callable(chosen.issuer) else chosen.issuer,
+        issuer=chosen.issuer(keys_needed(design, chosen.period)) if callable(chosen.issuer) else chosen.issuer,
         version=1 if before is None else before.document["version"] + 1,
+        period=chosen.period,
     )
     loss = "" if before is None else weaker(contract, before)
     if loss:

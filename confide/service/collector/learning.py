@@ -1,6 +1,7 @@
 """The child process that learns, so that the serving process never waits for it: sums in, a release and a policy out.
 
-Messages are msgpack, each after its length, over standard input and output. The first is the contract. It holds nothing: what it
+Messages are msgpack, each after its length, over standard input and output. The first is the contract, the second what contracts
+before it taught. It holds nothing: what it
 is given and what it gives back is all in the store. When its parent is gone, its input ends, and so does it.
 """
 
@@ -17,7 +18,7 @@ import msgpack
 import numpy as np
 
 from ...learning.learners.late import learn_late
-from ...validation import Plain
+from ...validation import Json, Plain
 from ..contract.admission import admission_lines, once
 from ..contract.contract import Contract
 from . import promises
@@ -49,16 +50,18 @@ def receive(stream: IO[bytes]) -> Any:
 class RoundLearner:
     """The learner of one contract: begins, and learns from every round that closes."""
 
-    def __init__(self, contract: Contract) -> None:
+    def __init__(self, contract: Contract, earlier: bytes = b"") -> None:
+        """earlier: what contracts before this one taught, as `ending.carry` wrote it; empty for nothing."""
         self.contract, self.design = contract, contract.design
         self.learner, self.adapter = learner_of(contract)
         self.context = self.adapter.context
+        self._begun = self.adapter.begin(earlier) if earlier else None
 
     def begin(self) -> list[bytes]:
         """The state before the first user, the sum over no users, the first policy, the visits expected of a user who follows it,
         and what people are asked."""
-        state = self.learner.begin(self.context, np.random.default_rng())
-        parts = [self.adapter.state_to_bytes(state), empty_sum(self.design), self.adapter.first_bytes(state)]
+        state, first = self._begun or self.adapter.begin(b"")
+        parts = [self.adapter.state_to_bytes(state), empty_sum(self.design), first]
         return [*parts, self.adapter.expected_bytes(state), self.adapter.question_bytes(state)]
 
     def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
@@ -75,9 +78,9 @@ class RoundLearner:
             if expected:
                 spec = self.context.spec
                 visits = np.frombuffer(expected, dtype="<f8").reshape(spec.layers, spec.states, spec.actions)
-                current = learn_late(self.learner, current, release, visits)
+                current = learn_late(self.learner, current, self.adapter.together(release), visits)
         total, release = close_round(self.design, before, own[1])
-        after = self.learner.learn(current, release)
+        after = self.learner.learn(current, self.adapter.together(release))
         parts = [
             self.adapter.state_to_bytes(after),
             total,
@@ -95,14 +98,17 @@ class RoundLearner:
             repeated.append(
                 {"reports": reports, "epsilon": guarantee.epsilon, "delta": guarantee.delta, "rho": guarantee.rho}
             )
-        document = {
+        document: dict[str, Json] = {
             "schema": "confide.service-certificate/1",
             "contract": contract.pin,
             "certificate": design.certificate("plain").as_json(),
             "reports_per_person": allowed,
             "with_reports": repeated,
-            "says": [*admission_lines(contract), *assumptions(contract)],
+            "says": [*admission_lines(contract), *promises.renewed(contract), *assumptions(contract)],
         }
+        if contract.period is not None:
+            over = {str(many): promises.over_periods(contract, many).as_json() for many in promises.SHOWN_PERIODS}
+            document["period"] = {"seconds": contract.period.seconds, "over": over}
         return [json.dumps(document).encode()]
 
 
@@ -133,7 +139,7 @@ def main() -> None:
     first = receive(source)
     if first is None:
         return
-    learner = RoundLearner(Contract.from_bytes(first))
+    learner = RoundLearner(Contract.from_bytes(first), receive(source) or b"")
     verbs: dict[str, Callable[..., list[bytes]]] = {
         "begin": learner.begin,
         "learn": learner.learn,

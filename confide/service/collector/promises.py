@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...privacy import ONCE, Act, Guarantee, true_guarantee
 from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ...protocol.design import Design
-from ..contract.admission import once
+from ..contract.admission import held_guarantee, once
 from ..contract.contract import Contract
 from ..contract.intermediary import CURATOR, Intermediary
 
@@ -20,6 +20,19 @@ ALONE = (
     "a collector that is restored from a backup of all it has is noticed by a device or a witness that saw a later round; without "
     "either it goes unnoticed"
 )
+
+
+def over_periods(contract: Contract, periods: int) -> Guarantee:
+    """The guarantee that may be printed of all visits of a user in this many periods, in each as often as is priced.
+
+    Reports of their own noise compose, as do disjoint batches; at a curator the visits of all periods are one pattern of the
+    counter, whose sensitivity is known. Of a shuffle without tokens it is what the reports keep by themselves.
+    """
+    design = contract.design
+    if held_guarantee(contract) == design.guarantee:
+        return design.guarantee_of(periods * design.participation.times)
+    alone = design.local_guarantee
+    return alone if alone.epsilon is None else replace(alone, epsilon=periods * alone.epsilon)
 
 
 def with_reports(design: Design, many: int) -> Guarantee:
@@ -78,10 +91,30 @@ def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float
 
 def how_often(contract: Contract, what: str) -> str:
     """How many tickets or reports a device takes or sends, in words."""
-    taken = contract.participation
-    if taken == ONCE:
-        return f"one {what} of an operator, ever"
-    return f"up to {taken.times:,} {what}s of an operator, all under one contract"
+    taken, period = contract.participation, contract.period
+    many = f"one {what}" if taken == ONCE else f"up to {taken.times:,} {what}s"
+    if period is not None:
+        return f"{many} of an operator in each period of {period.words}, all of a period under one contract"
+    return f"{many} of an operator, ever" if taken == ONCE else f"{many} of an operator, all under one contract"
+
+
+SHOWN_PERIODS = 1, 2, 12
+"""Over how many periods the guarantee is stated."""
+
+
+def renewed(contract: Contract) -> list[str]:
+    """What a certificate says of periods, in plain sentences; empty where a contract has none."""
+    period = contract.period
+    if period is None:
+        return []
+    over = [f"{over_periods(contract, many)} over {many}" for many in SHOWN_PERIODS[1:]]
+    counted = "" if contract.issuer is None else "; a token counts for the period in which it was issued"
+    return [
+        f"the guarantee is of what a user does in one period of {period.words}, and is given anew in the next: for one who "
+        f"takes part in each it is {' and '.join(over)} periods",
+        "a period has begun when the collector has signed so and the device's own clock says so too; periods are counted from "
+        f"1970-01-01 UTC{counted}",
+    ]
 
 
 def assumptions(contract: Contract, about: Intermediary) -> list[str]:

@@ -8,6 +8,7 @@ process.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -100,6 +101,8 @@ class CollectorStore:
         self._writer = self._engine.execution_options(writes=True)
         self._shard = os.urandom(8).hex()
         self._held: tuple[Tally, dict[int, Sum]] | None = None
+        self.earlier = b""
+        """What the learner begins with: what contracts before this one taught."""
         self.turned = False
         """Whether the last group filled a round."""
 
@@ -383,6 +386,18 @@ class CollectorStore:
     def successor(self) -> bytes | None:
         """The digest of the contract that follows this one, if it was named."""
         return self._value("successor")
+
+    def begin_with(self, earlier: bytes) -> None:
+        """Remember what the learner begins with, by its hash, before the first round; refuse anything else afterwards."""
+        self.earlier = earlier
+        digest = hashlib.sha256(earlier).digest() if earlier else b""
+        if self.newest() is None and self._value("earlier") is None:
+            self._keep_value("earlier", digest)
+        if (self._value("earlier") or b"") != digest:
+            raise FormatError(
+                "earlier-changed",
+                "The learner began with something else than is in earlier.bin now. Put that file back as it was, or away.",
+            )
 
     def note_published(self, number: int) -> None:
         """Store that a round was published, and written down outside the database."""

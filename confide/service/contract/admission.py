@@ -69,8 +69,10 @@ def _tokens(contract: Contract) -> str:
     slots = contract.slots
     if slots is None:
         return "one token a person"
+    each = "" if contract.period is None else f" and period of {contract.period.words}, by its own clock"
+    many = "one token" if slots.times == 1 else f"up to {slots.times:,} tokens"
     if not slots.width:
-        return f"up to {slots.times:,} tokens a person"
+        return f"{many} a person{each}"
     size = "one batch" if slots.width == 1 else f"{slots.width:,} batches"
     apart = f"at least {slots.gap:,} slots apart" if slots.gap > 1 else "no two of one slot"
-    return f"up to {slots.times:,} tokens a person, each for a slot of {size}, {apart}"
+    return f"{many} a person{each}, each for a slot of {size}, {apart}"

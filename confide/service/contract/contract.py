@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,7 @@ from ...protocol.kinds.moments import MOMENTS
 from ...validation import Json
 from .encoding import from_base64, to_base64
 from .intermediary import ROLES, Intermediary
+from .periods import Periods
 from .slots import MOST_SLOTS, Slots
 from .tokens import TokenChecker, TokenIssuer
 
@@ -150,11 +152,12 @@ class Contract:
         version: int = 1,
         intermediary: Intermediary | None = None,
         issuer: TokenIssuer | None = None,
+        period: Periods | None = None,
     ) -> Contract:
         """A new contract about a design. key: the collector's public one. window: seconds within which a report is sent.
 
         intermediary: the shuffler or the curator, where the trust has one. issuer: of tokens, one a person; None if anyone may
-        take part, as often as they like.
+        take part, as often as they like. period: after which each person's guarantee is given anew; None for never.
         """
         spec, described = design.question.spec, design.question.described
         actions = _counted("a", spec.actions) if described is None else list(described.actions_named)
@@ -168,12 +171,14 @@ class Contract:
             "reports_per_person": design.participation.times,
             "window": {"seconds": window},
             "operator": operator,
-            "issuer": None if issuer is None else _slotted(issuer, design).to_json(),
+            "issuer": None if issuer is None else _slotted(issuer, design, period).to_json(),
             "key": to_base64(key),
             "successor": None,
         }
         if intermediary is not None:
             document["intermediary"] = intermediary.for_design(design).to_json()
+        if period is not None:
+            document["period"] = period.to_json()
         return cls.from_bytes((json.dumps(document, indent=2) + "\n").encode())
 
     @classmethod
@@ -185,7 +190,9 @@ class Contract:
             document = json.loads(data.decode("utf-8"))
             if not isinstance(document, dict) or document.get("schema") != SCHEMA:
                 raise ValueError(f"its schema is not {SCHEMA!r}")
-            keys = _KEYS | ({"intermediary"} if document.get("trust") in ROLES else set())
+            keys = (
+                _KEYS | ({"intermediary"} if document.get("trust") in ROLES else set()) | (document.keys() & {"period"})
+            )
             if set(document) != keys:
                 raise ValueError(f"its keys differ in {', '.join(sorted(set(document) ^ keys))}")
             design = Design.from_bytes(from_base64(document["design"]))
@@ -251,9 +258,9 @@ class Contract:
 
     @cached_property
     def slots(self) -> Slots | None:
-        """The visits of people who come again; None where every user takes part once."""
+        """The visits of people who come again; None where every user takes part once, ever."""
         keys = MOST_SLOTS if self.issuer is None else len(self.issuer.keys)
-        return None if self.participation == ONCE else Slots.of(self.design, len(self.ends), keys)
+        return Slots.of(self.design, len(self.ends), keys) if _again(self.design, self.period) else None
 
     @property
     def tokens(self) -> TokenChecker | None:
@@ -273,8 +280,13 @@ class Contract:
 
     @property
     def participation(self) -> Participation:
-        """How often one person takes part, and how many batches apart."""
+        """How often one person takes part (in each period, where there are any), and how many batches apart."""
         return self.design.participation
+
+    @cached_property
+    def period(self) -> Periods | None:
+        """After how long each person's guarantee is given anew; None for never."""
+        return Periods.from_json(self.document["period"]) if "period" in self.document else None
 
     def tickets(self, batch: int) -> int:
         """How many tickets fill a batch, where there are any."""
@@ -302,15 +314,20 @@ def _ends(design: Design) -> tuple[int, ...]:
     return tuple((schedule.ends if mixing is None else schedule.ends[mixing.full(schedule)]).tolist())
 
 
-def _slotted(issuer: TokenIssuer, design: Design) -> TokenIssuer:
+def _again(design: Design, period: Periods | None) -> bool:
+    """Whether a person takes part more than once, be it in another period."""
+    return design.participation != ONCE or period is not None
+
+
+def _slotted(issuer: TokenIssuer, design: Design, period: Periods | None) -> TokenIssuer:
     """The entry of an issuer with the batches of a slot, where a design has slots."""
-    once = design.participation == ONCE
-    return replace(issuer, batches=0 if once else Slots.of(design, len(_ends(design)), len(issuer.keys)).width)
+    slots = Slots.of(design, len(_ends(design)), len(issuer.keys)) if _again(design, period) else None
+    return replace(issuer, batches=0 if slots is None else slots.width)
 
 
-def keys_needed(design: Design) -> int:
+def keys_needed(design: Design, period: Periods | None = None) -> int:
     """How many keys an issuer of tokens for a design needs: one a slot where people come again, else one."""
-    return 1 if design.participation == ONCE else Slots.of(design, len(_ends(design))).keys
+    return Slots.of(design, len(_ends(design))).keys if _again(design, period) else 1
 
 
 def weaker(new: Contract, old: Contract) -> str:
@@ -318,7 +335,7 @@ def weaker(new: Contract, old: Contract) -> str:
 
     What is compared is a closed list, the same in `js/src/contract.js`: trust; epsilon, delta, rho and the share of users who
     are assumed to be honest; the key and the operator of the shuffler or curator, and the key that uploads are sealed to; what a
-    shuffler's devices keep by themselves; the window; the number of reports.
+    shuffler's devices keep by themselves; the window; the number of reports, and after how long it is renewed.
     """
     first, other = new.document, old.document
     if first["trust"] != other["trust"]:
@@ -353,7 +370,14 @@ def weaker(new: Contract, old: Contract) -> str:
         return f"its reports are sent within {new.window:g} seconds instead of {old.window:g}, which says more of when"
     if first["reports_per_person"] > other["reports_per_person"]:
         return "it asks for more reports of a person"
+    if _seconds(new) < _seconds(old):
+        return "it renews the guarantee sooner: over time a person sends more reports"
     return ""
+
+
+def _seconds(contract: Contract) -> float:
+    """After how many seconds each person's guarantee is given anew."""
+    return math.inf if contract.period is None else contract.period.seconds
 
 
 def _weaker_issuer(new: Contract, old: Contract) -> str:
@@ -386,6 +410,8 @@ def _check(document: dict[str, Any], design: Design) -> None:
         Intermediary.from_json(document["intermediary"], design, float(document["window"]["seconds"]))
     if document["issuer"] is not None:
         TokenIssuer.from_json(document["issuer"])
+    if "period" in document:
+        Periods.from_json(document["period"])
     learner = document["learner"]
     if not isinstance(learner["name"], str) or not isinstance(learner["options"], dict):
         raise ValueError("it does not name its learner")

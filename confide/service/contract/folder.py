@@ -37,6 +37,15 @@ class Folder:
         return self.path / "head.json"
 
     @property
+    def earlier_file(self) -> Path:
+        """What contracts before this one taught, which its learner begins with; there need be none."""
+        return self.path / "earlier.bin"
+
+    def earlier(self) -> bytes:
+        """What contracts before this one taught; empty if its learner begins with nothing."""
+        return self.earlier_file.read_bytes() if self.earlier_file.exists() else b""
+
+    @property
     def issuer_path(self) -> Path:
         """The folder in which `service new` makes the issuer of tokens: beside this one, since another process keeps it."""
         whole = self.path.resolve()

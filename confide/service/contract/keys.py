@@ -12,6 +12,8 @@ HEAD = b"confide.head/1\n"
 """The prefix of a head's bytes when it is signed, so that no signature means two things."""
 CLOSING = b"confide.closing/1\n"
 """The prefix of a closing's bytes when it is signed."""
+PERIOD = b"confide.period/1\n"
+"""The prefix of the bytes by which a collector says that a period has begun."""
 EXCHANGE = b"confide.exchange/1\n"
 """The prefix of what a collector signs to show that it is there now, and what it has stored."""
 

@@ -9,7 +9,8 @@ names its slot by the key that signed it: no token of a slot gets a place in a b
 slot, and two of theirs are at least g = 1 + ceil((b - 1)/w) slots apart. The closest that two such slots allow is the last batch of
 one and the first of the other: (g - 1) w + 1 >= b apart. So whatever a person's tokens allow, the densest pattern of m batches b
 apart, which the design is priced for, is no less (`mechanisms.toeplitz`). With w = b - 1, the default, it is reached: g = 2, and a
-person's slots are never neighbours.
+person's slots are never neighbours. Where a contract has periods the same holds of all tokens of a person, whichever period they
+are of, and of n m visits in place of m.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ MOST_SLOTS = 64
 class Slots:
     """Consecutive ranges of `width` batches, `many` of them; a person has up to `times` tokens, of slots `gap` apart or more.
 
-    Under local trust there are no batches: width 0, and a slot is the number of a visit.
+    Under local trust there are no batches: width 0, and a slot is the number of a visit. Where a contract has periods, a person has
+    up to `times` tokens in each; visits of local trust are counted in each from 0 on.
     """
 
     times: int
@@ -60,12 +62,17 @@ class Slots:
         """The batches of a slot."""
         return range(1 + slot * self.width, 1 + (slot + 1) * self.width)
 
-    def allows(self, had: Collection[int], slot: int) -> bool:
-        """Whether one who has tokens of these slots may have one of another."""
-        known = 0 <= slot < self.many and len(had) < self.times
+    def allows(self, had: Collection[int], slot: int, recent: int | None = None) -> bool:
+        """Whether one who has tokens of these slots may have one of another. recent: how many of them they were given in this
+        period, where there are periods."""
+        known = 0 <= slot < self.many and (len(had) if recent is None else recent) < self.times
         return known and all(abs(one - slot) >= self.gap for one in had)
 
 
-def may_come(taken: Participation, batches: Collection[int], batch: int) -> bool:
-    """Whether one who was in these batches may be in another: not yet as often as they may, and none of theirs is too close."""
-    return len(batches) < taken.times and all(abs(one - batch) >= taken.apart for one in batches)
+def may_come(taken: Participation, batches: Collection[int], batch: int, recent: int | None = None) -> bool:
+    """Whether one who was in these batches may be in another: not yet as often as they may, and none of theirs is too close.
+
+    recent: how many of these visits were in this period, where there are periods.
+    """
+    often = (len(batches) if recent is None else recent) >= taken.times
+    return not often and all(abs(one - batch) >= taken.apart for one in batches)

@@ -110,6 +110,10 @@ class CollectorView(Protocol):
         """How many requests were refused, by reason."""
         ...
 
+    def period(self) -> int | None:
+        """The number of the period that has begun, where there are any."""
+        ...
+
     def certified(self) -> bool:
         """Whether the certificate was computed."""
         ...
@@ -207,7 +211,9 @@ class Dashboard:
 
     def _look(self) -> dict[str, Any]:
         source, now = self._source, time.monotonic()
-        status = standing(source.contract, source.published(), source.store.tally().people, source.refusals())
+        status = standing(
+            source.contract, source.published(), source.store.tally().people, source.refusals(), source.period()
+        )
         self._samples.append((now, status["people"]))
         while now - self._samples[0][0] > MEMORY:
             self._samples.popleft()

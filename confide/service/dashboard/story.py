@@ -97,8 +97,11 @@ def outlook(contract: Contract) -> dict[str, Json]:
     }
 
 
-def standing(contract: Contract, head: SignedHead | None, people: int, refusals: dict[str, int]) -> dict[str, Any]:
-    """The status of the service; what may not be shown is None."""
+def standing(
+    contract: Contract, head: SignedHead | None, people: int, refusals: dict[str, int], period: int | None = None
+) -> dict[str, Any]:
+    """The status of the service; what may not be shown is None. period: the one that has begun, where there are periods."""
+    ends = None if period is None or contract.period is None else (period + 1) * contract.period.seconds
     shown = contract.document["trust"] in LIVE_TRUSTS
     known = 0 if head is None else head.head.people
     ended = head is not None and head.head.ended
@@ -112,6 +115,7 @@ def standing(contract: Contract, head: SignedHead | None, people: int, refusals:
         "live": shown,
         "users": contract.ends[-1],
         "refusals": refusals if shown else None,
+        "period": None if period is None else {"number": period, "ends": ends},
     }
 
 
@@ -133,6 +137,7 @@ def guarantee_in_words(contract: Contract) -> dict[str, Json]:
         "delta": rounded_up(delta, 3) if delta else None,
         "formal": str(guarantee_shown),
         "reports": contract.document["reports_per_person"],
+        "period": None if contract.period is None else contract.period.words,
     }
 
 

@@ -8,7 +8,7 @@ from ...errors import ConfideError
 from ..contract.encoding import from_base64, to_base64
 from ..contract.tokens import TokenRequest
 from . import following
-from .store import PublishedRound, TicketTaken, marks_of
+from .store import PublishedRound, TicketTaken, marks_of, visits_in
 from .ticket_client import TicketClient
 from .token_client import Credential, TokenClient
 from .transport import Unreachable
@@ -46,12 +46,15 @@ def let_in(device: Device, head: PublishedRound) -> tuple[str, TicketTaken, Publ
 
 
 def _slot(device: Device, batch: int) -> int:
-    """The slot to have a token of: that of a batch; under local trust, the number of this visit."""
+    """The slot to have a token of: that of a batch; under local trust, the number of this visit (in this period)."""
     assert device.contract is not None
     slots = device.contract.slots
     if slots is None:
         return 0
-    return slots.of_batch(batch) if slots.width else len(marks_of(device.store.read(), device.mark()))
+    if slots.width:
+        return slots.of_batch(batch)
+    mark = device.mark()
+    return len(visits_in(marks_of(device.store.read(), mark), mark))
 
 
 def admitted(device: Device, credential: Credential | None, address: str | None, slot: int = 0) -> str | None:

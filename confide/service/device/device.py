@@ -21,7 +21,6 @@ from ...data.trajectories.trajectory import Trajectory
 from ...errors import ConfideError, FormatError
 from ...mdp.feature_policy import Followed
 from ...mechanisms.noise import NoiseSource
-from ...privacy import ONCE
 from ..contract import answers
 from ..contract.contract import Contract
 from ..contract.encoding import from_base64, to_base64
@@ -32,6 +31,7 @@ from .episode import Episode
 from .joining import find_contract
 from .messages import message
 from .notices import Listener, quiet, tell
+from .periods import following_period
 from .store import (
     DeviceStore,
     Document,
@@ -84,6 +84,7 @@ class Device:
         self._sending, self._persisting = threading.Lock(), threading.Lock()
         self._line = between
         self._credential, self._issuer_address = credential, issuer
+        self._period = 0
 
     @classmethod
     def join(
@@ -129,12 +130,16 @@ class Device:
             self.refresh()
         elif self.contract is not None:
             self._later(self._catch_up)
-        if self.contract is not None and self._credential is not None and self.contract.participation == ONCE:
+        if self.contract is not None and self._credential is not None and self.contract.slots is None:
             self._later(self.admitted)  # now, so that when it is used says less about who it was issued to
 
     def memory(self, document: Document) -> ServiceMemory:
         """The part of the store's document about this service."""
         return document["services"].setdefault(self.transport.url, {})
+
+    def now(self) -> float:
+        """Seconds since 1970, by this device's clock."""
+        return self._clock()
 
     def mark(self) -> SpentMark:
         """What a report to this operator is remembered by as spent."""
@@ -144,8 +149,10 @@ class Device:
             "key": to_base64(self.contract.key),
             "url": self.transport.url,
         }
-        if self.contract.participation != ONCE:
+        if self.contract.slots is not None:
             mark["contract"] = self.contract.pin
+        if self.contract.period is not None:
+            mark["period"], mark["seconds"] = self._period, self.contract.period.seconds
         return mark
 
     def spent(self, document: Document, batch: int | None = None) -> bool:
@@ -210,6 +217,8 @@ class Device:
         head = self.memory(document).get("head")
         if head is None or head["ended"]:
             return self._episode(self._current_policy(head), "", head["round"] if head else 0)
+        if self.contract.period is not None:
+            self._period = following_period(self, self.contract.period)
         may = not self.spent(document) and self._free()
         if may and (self.contract.issuer is not None or self.contract.intermediary is not None):
             from .admitting import let_in

@@ -97,9 +97,16 @@ class AdmissionRequest(TypedDict):
     slot: NotRequired[int]
 
 
+class PeriodSeen(TypedDict):
+    """The latest period of a contract that was seen signed."""
+
+    contract: str
+    number: int
+
+
 class ServiceMemory(TypedDict, total=False):
     """What a device remembers of one service. seen: the highest head of each contract. proof: two heads that contradict each
-    other. answer: the status that the last report got."""
+    other. answer: the status that the last report got. period: the latest that the service signed."""
 
     contract: str
     head: PublishedRound | None
@@ -109,17 +116,21 @@ class ServiceMemory(TypedDict, total=False):
     seen: dict[str, str]
     proof: list[str]
     admission: AdmissionRequest
+    period: PeriodSeen
 
 
 class SpentMark(TypedDict):
     """Whom a report of this person went to. contract, batch: where a person may take part several times, the pin of the contract,
-    and the batch that it was for (under local trust, the number of the visit)."""
+    and the batch that it was for (under local trust, the number of the visit). period, seconds: the period that it was in, and how
+    long periods are, where there are any."""
 
     operator: str
     key: str
     url: str
     contract: NotRequired[str]
     batch: NotRequired[int]
+    period: NotRequired[int]
+    seconds: NotRequired[int]
 
 
 class Document(TypedDict):
@@ -160,13 +171,28 @@ def marks_of(document: Document, mark: SpentMark) -> list[SpentMark]:
 def is_spent(document: Document, mark: SpentMark, taken: Participation = ONCE, batch: int | None = None) -> bool:
     """Whether this person has no visit left to an operator; batch: or none that may be in that one.
 
-    Visits are those to one contract: who took part in another of this operator has none. taken: how often it lets them take part.
+    Visits are those to one contract: who took part in another of this operator has none, or none in the same period. taken: how
+    often it lets them take part. mark: as this visit would be remembered.
     """
-    had = marks_of(document, mark)
-    if taken == ONCE or any(one.get("contract") != mark.get("contract") for one in had):
+    had = [one for one in marks_of(document, mark) if not _renewed(one, mark)]
+    if "contract" not in mark or any(one.get("contract") != mark["contract"] for one in had):
         return bool(had)
-    batches = [one["batch"] for one in had]
-    return len(had) >= taken.times if batch is None else not may_come(taken, batches, batch)
+    recent = len(visits_in(had, mark))
+    if batch is None:
+        return recent >= taken.times
+    return not may_come(taken, [one["batch"] for one in had], batch, recent)
+
+
+def visits_in(had: list[SpentMark], mark: SpentMark) -> list[SpentMark]:
+    """Of visits to a contract, those that were in the same period as another; all of them where there are no periods."""
+    return [one for one in had if one.get("period") == mark.get("period")]
+
+
+def _renewed(one: SpentMark, mark: SpentMark) -> bool:
+    """Whether a visit to another contract was in an earlier period than another visit, of periods that are as long."""
+    if one.get("contract") == mark.get("contract") or "period" not in one or one.get("seconds") != mark.get("seconds"):
+        return False
+    return one["period"] < mark["period"]
 
 
 def blank() -> Document:

@@ -91,9 +91,9 @@ def document(title: str, paths: Mapping[str, Operations], metrics: str, ready: s
     }
 
 
-def collector_document(longest: int | None, tokens: bool = False) -> dict[str, Json]:
+def collector_document(longest: int | None, tokens: bool = False, periods: bool = False) -> dict[str, Json]:
     """The OpenAPI document of a collector. longest: bytes of a submission, None where submissions go to an intermediary. tokens:
-    whether the contract names an issuer of them."""
+    whether the contract names an issuer of them. periods: whether it renews guarantees."""
     statuses = {"201": "Counted, and on disk.", "200": "Counted before."}
     refusals = (*((403,) if tokens else ()), 409, 410, 413, 415, 422, 429, 503)
     letter = {LETTER_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}}
@@ -104,6 +104,8 @@ def collector_document(longest: int | None, tokens: bool = False) -> dict[str, J
         endpoint = {"/v1/intermediary": described("Where the shuffler or the curator is.", JSON)}
     if tokens:
         endpoint["/v1/issuer"] = described("Where the issuer of tokens is.", JSON, 404)
+    if periods:
+        endpoint["/v1/period"] = described("The signed number of the period that has begun.", JSON)
     return document(
         "A confide collector",
         {

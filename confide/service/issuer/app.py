@@ -1,6 +1,7 @@
 """An issuer as a web application: who shows a credential gets one blind signature, for the contract that is served.
 
-Who has a token is stored as names under a key, and what was signed for them, in no order and without a time.
+Who has a token is stored as names under a key, and what was signed for them, in no order and without a time, but for the
+period where a contract has periods.
 What was signed is blinded: it is independent of the token that came of it. It is kept so that a device whose answer was lost may
 ask again, with the same bytes only.
 """
@@ -12,10 +13,12 @@ import hashlib
 import hmac
 import json
 import logging
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Column, LargeBinary, MetaData, Table, func, insert, select
+from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, Table, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -50,8 +53,15 @@ LOG = logging.getLogger("confide.issuer")
 class IssuerServer:
     """The handlers of an issuer. It writes no line about a person, and counts what it issued only."""
 
-    def __init__(self, folder: IssuerFolder, login: Login, database: str | None = None, rate: float = RATE) -> None:
-        self.contract = folder.contract()
+    def __init__(
+        self,
+        folder: IssuerFolder,
+        login: Login,
+        database: str | None = None,
+        rate: float = RATE,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.contract, self._clock = folder.contract(), clock
         self._keys, self._login = folder.private_keys(), login
         self._store = IssuedStore(database or folder.database, folder.secret())
         self._limit = Limit(rate)
@@ -90,8 +100,11 @@ class IssuerServer:
             answer = self._keys[slot if slots is not None and slots.width else 0].sign(blinded)
         except FormatError as error:
             raise Refused("garbage", error.code, str(error)) from None
-        if not self._store.grant(self.contract.digest, name, blinded, slot, slots):
-            several = "" if slots is None else f" of this slot, one too close to it, or {slots.times:,} in all"
+        periods = self.contract.period
+        period = None if periods is None else periods.at(self._clock())
+        if not self._store.grant(self.contract.digest, name, blinded, slot, slots, period):
+            when = "in all" if period is None else "in this period"
+            several = "" if slots is None else f" of this slot, one too close to it, or {slots.times:,} {when}"
             raise Refused("issued", "token-already-issued", f"This person has a token{several}, and there is no more.")
         self._signed += 1
         return answer
@@ -175,10 +188,11 @@ issued = Table(
     TABLES,
     Column("person", LargeBinary(32), primary_key=True),
     Column("request", LargeBinary(32), nullable=False),
+    Column("period", BigInteger),
     sqlite_with_rowid=False,
 )
-"""person: a MAC of contract and name. request: the SHA-256 of the blinded bytes that were signed. Rows lie in the order of
-the MACs."""
+"""person: a MAC of contract and name. request: the SHA-256 of the blinded bytes that were signed. period: in which they were, where
+the contract has periods. Rows lie in the order of the MACs."""
 
 
 class IssuedStore:
@@ -193,13 +207,23 @@ class IssuedStore:
         """Make the table where there is none."""
         TABLES.create_all(self._engine)
 
-    def grant(self, contract: bytes, name: str, blinded: bytes, slot: int = 0, slots: Slots | None = None) -> bool:
+    def grant(
+        self,
+        contract: bytes,
+        name: str,
+        blinded: bytes,
+        slot: int = 0,
+        slots: Slots | None = None,
+        period: int | None = None,
+    ) -> bool:
         """Whether this person may have these bytes signed: the first, or the same again. True is on disk when this returns.
 
-        slots: where people come again, what allows a token of a slot beside those that they have.
+        slots: where people come again, what allows a token of a slot beside those that they have. period: the one that it is now,
+        where there are periods; those who report by themselves have slots of their own in each.
         """
         several = range(1) if slots is None else range(slots.many)
-        people = {self._person(contract, name, None if slots is None else one): one for one in several}
+        counted = period if slots is not None and not slots.width else None
+        people = {self._person(contract, name, None if slots is None else one, counted): one for one in several}
         here = next(person for person, one in people.items() if one == slot)
         request = hashlib.sha256(blinded).digest()
         with contextlib.suppress(IntegrityError), self._writer.begin() as connection:
@@ -208,18 +232,20 @@ class IssuedStore:
                 number = int.from_bytes(self._person(contract, name, None)[:8], signed=True)
                 connection.execute(select(func.pg_advisory_xact_lock(number)))
             rows = connection.execute(select(issued).where(issued.c.person.in_(list(people))))
-            had = {people[bytes(row.person)]: bytes(row.request) for row in rows}
+            had = {people[bytes(row.person)]: (bytes(row.request), row.period) for row in rows}
             if slot in had:
-                return hmac.compare_digest(had[slot], request)
-            if slots is not None and not slots.allows(had, slot):
+                return hmac.compare_digest(had[slot][0], request)
+            recent = None if period is None else sum(when == period for _, when in had.values())
+            if slots is not None and not slots.allows(had, slot, recent):
                 return False
-            connection.execute(insert(issued).values(person=here, request=request))
+            connection.execute(insert(issued).values(person=here, request=request, period=period))
             return True
-        return self.grant(contract, name, blinded, slot, slots)  # another process was first
+        return self.grant(contract, name, blinded, slot, slots, period)  # another process was first
 
-    def _person(self, contract: bytes, name: str, slot: int | None) -> bytes:
-        """The name of a person under the key; of one slot, where people come again."""
+    def _person(self, contract: bytes, name: str, slot: int | None, period: int | None = None) -> bytes:
+        """The name of a person under the key; of one slot, where people come again, and of one period, where it is of one."""
         told = b"" if slot is None else b"slot" + slot.to_bytes(2)
+        told += b"" if period is None else b"period" + period.to_bytes(8)
         return hmac.digest(self._key, contract + told + name.encode(), "sha256")
 
     def close(self) -> None:

@@ -28,8 +28,8 @@ from tests.service.contract.example import PRIVATE, contract
 class Lessons:
     """Takes the place of the child process."""
 
-    def __init__(self, contract: Contract) -> None:
-        self._school = RoundLearner(contract)
+    def __init__(self, contract: Contract, earlier: bytes = b"") -> None:
+        self._school = RoundLearner(contract, earlier)
 
     def ask(self, verb: str, *given: Any) -> list[bytes]:
         return list(getattr(self._school, verb)(*given))

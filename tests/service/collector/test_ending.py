@@ -10,11 +10,13 @@ import pytest
 from confide.cli import run
 from confide.errors import InvalidInput
 from confide.lab.staging import check_url
+from confide.learning import learners
+from confide.learning.learners import state_bytes
 from confide.mdp import Spec
 from confide.privacy import Local
 from confide.service.collector import closing
 from confide.service.collector.closing import Publisher, RoundCloser
-from confide.service.collector.ending import delete, end, succeed
+from confide.service.collector.ending import carry, delete, end, succeed
 from confide.service.collector.founding import make_service
 from confide.service.collector.store import CollectorStore
 from confide.service.contract.folder import Folder
@@ -130,3 +132,51 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert run(["service", "delete", tea, "--yes", "--json"]) == 0 and not Path(tea).exists()
     token = Path(next_tea) / "token"
     assert token.stat().st_mode & 0o777 == 0o600 and len(token.read_text().strip()) == 64
+
+
+def closed_once(folder: Folder) -> None:
+    """Serve until one round is closed, then end."""
+    store = CollectorStore(folder.database, folder.contract())
+    store.prepare()
+    store.begin_with(folder.earlier())
+    closer = RoundCloser(store, Publisher(store, folder), PRIVATE, lambda seconds: None)
+    closer.step()
+    store.count(arrivals(range(14), folder.contract()))
+    closer.step()
+    store.close()
+    end(folder)
+
+
+def test_a_successor_begins_with_what_was_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three contracts in a row: each knows all users of those before it, and its first policy is the last one's."""
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
+    folders = [folder_of(tmp_path / name, contract(version=one)) for one, name in enumerate(("tea", "tea2", "tea3"), 1)]
+    with refused("carry-nothing"):
+        carry(folders[0], folders[1])
+    closed_once(folders[0])
+    assert carry(folders[0], folders[1])["people"] == 10
+    with refused("carry-too-late"):
+        carry(folders[0], folders[1])
+    closed_once(folders[1])
+    assert carry(folders[1], folders[2])["people"] == 10
+    store = CollectorStore(folders[1].database, folders[1].contract())
+    school = Lessons(folders[2].contract(), folders[2].earlier())
+    state = school.ask("begin")[0]
+    assert state_bytes.from_bytes(state, learners.make("ucbvi")).users == 20  # type: ignore[arg-type]
+    with refused("earlier-changed"):
+        store.begin_with(b"")
+    with refused("earlier-changed"):
+        store.begin_with(folders[2].earlier())
+    store.begin_with(folders[1].earlier())
+    store.close()
+
+
+def test_what_an_alarm_taught_is_not_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
+    folder, after = folder_of(tmp_path / "tea"), folder_of(tmp_path / "tea2", contract(version=2))
+    closed_once(folder)
+    store = CollectorStore(folder.database, folder.contract())
+    store.raise_alarm(1, "something was sent that no device sends")
+    store.close()
+    with refused("carry-after-alarm"):
+        carry(folder, after)

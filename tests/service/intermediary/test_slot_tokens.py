@@ -8,6 +8,7 @@ import pytest
 
 from confide.errors import ConfideError
 from confide.privacy.guarantee import JOINT
+from confide.service.contract.slots import Slots
 from confide.service.issuer.app import IssuedStore
 from confide.service.issuer.folder import IssuerKeys
 from tests.service.issuer.issuers import LOGIN
@@ -44,3 +45,17 @@ def test_two_keys_of_slots_are_not_one() -> None:
     twice.__dict__["publics"] = (KEYS.publics[0], KEYS.publics[0], KEYS.publics[2])
     with pytest.raises(ConfideError, match="one key"):
         admitting(JOINT, 2, 3, twice)
+
+
+def test_an_issuer_gives_a_person_as_many_tokens_a_period_as_are_priced(tmp_path: Path) -> None:
+    """Slots of any two of theirs stay apart, of whatever periods; visits of local trust are counted in each anew."""
+    slots = admitting(JOINT, 1, 2, KEYS).slots or Slots(times=1, many=6, width=1, gap=2)
+    store = IssuedStore(f"sqlite:///{tmp_path / 'issuer.db'}", b"secret")
+    store.prepare()
+    grant = lambda blinded, slot, period: store.grant(bytes(32), "ada", blinded, slot, slots, period)  # noqa: E731
+    assert grant(b"x", 0, 7) and grant(b"x", 0, 7) and not grant(b"y", 2, 7)
+    assert not grant(b"y", 1, 8) and grant(b"y", 2, 8) and not grant(b"z", 0, 9)
+    visits = Slots(times=2, many=2, width=0, gap=1)
+    local = lambda blinded, slot, period: store.grant(b"local", "ada", blinded, slot, visits, period)  # noqa: E731
+    assert local(b"a", 0, 7) and local(b"b", 1, 7) and not local(b"c", 0, 7)
+    assert local(b"c", 0, 8) and local(b"d", 1, 8) and not local(b"e", 1, 8)

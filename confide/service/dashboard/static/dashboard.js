@@ -32,23 +32,24 @@ function showContract() {
   put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what is public.`);
 }
 
-function showGuarantee({ warnings, sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
+function showGuarantee({ warnings, sentence, kept, sure, odds, epsilon, delta, formal, reports, period }) {
   $("warnings").replaceChildren(...warnings.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
   $("warnings").hidden = !warnings.length;
   put("promise-title", sentence);
   put("promise-more", kept);
   put("odds-value", `${sure} %`);
   $("odds-after").style.width = `${sure}%`;
-  const once = reports === 1 ? "one report, ever" : `${reports} reports, ever`;
+  const once = `${reports === 1 ? "one report" : `${reports} reports`}${period ? ` in each period of ${period}` : ", ever"}`;
+  const within = period ? " in a period" : "";
   put(
     "promise-limit",
-    `In numbers: each person sends ${once}, and it changes no observer's odds about what that person did by more than a factor of ${odds}` +
+    `In numbers: each person sends ${once}, and it changes no observer's odds about what that person did${within} by more than a factor of ${odds}` +
       `${delta ? `, except with probability ${delta}` : ""} (${formal}; epsilon ${epsilon}).`,
   );
 }
 
 function showStanding() {
-  const { round, rounds, people, users, closes, rate, ended, live, refusals, head, alarm } = now;
+  const { round, rounds, people, users, closes, rate, ended, live, refusals, head, alarm, period } = now;
   put("alarm", alarm ? `Alarm. ${alarm}` : "");
   $("alarm").hidden = !alarm;
   put("people", many(people));
@@ -57,6 +58,11 @@ function showStanding() {
   put("round", round === null ? "–" : many(Math.min(round, rounds)));
   put("rounds", round === null ? "opening" : `of ${many(rounds)}`);
   put("head", head ?? "–");
+  $("period-figure").hidden = !period;
+  if (period) {
+    put("period", many(period.number));
+    put("period-more", `until ${new Date(1000 * period.ends).toLocaleString()}; then guarantees are given anew`);
+  }
   const moving = rate > 0;
   if (ended) {
     put("next", "done");
@@ -273,6 +279,7 @@ async function showCertificate() {
   const rows = told.with_reports.map((row) => [row.reports === told.reports_per_person ? `${row.reports}, as allowed` : `${row.reports}, if a user cheats`, size(row)]);
   const intro = document.createElement("p");
   intro.textContent = `Hidden is ${unit ?? hides}. Kept by ${mechanisms.map(({ name }) => name).join(" and ")}; computed here: ${size(guarantees[0])}.`;
+  for (const [many, kept] of Object.entries(told.period?.over ?? {})) rows.push([`as allowed, in ${many === "1" ? "one period" : `each of ${many} periods`}`, size(kept)]);
   const guaranteed = table(["Reports of one person", "the guarantee then"], rows);
   guaranteed.classList.add("wrapped");
   $("certificate-body").replaceChildren(intro, guaranteed, list);
