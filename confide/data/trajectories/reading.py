@@ -211,6 +211,11 @@ def _observations(
             "features-know-no-groups",
             "Fits with described features clip no returns and judge no groups. Leave --return-range and --groups out.",
         )
+    if declared.model not in (None, STATIONARY):
+        raise InvalidInput(
+            "features-pool-steps",
+            "Fits with described features have one model for all steps, and a policy that depends on the step. Leave --model out.",
+        )
     labels, edges = coded
     numbered = {"states": declared.states, **declared.tables, "labels of states": labels, "edges of states": edges}
     _only_vectors({name: value is not None or None for name, value in numbered.items()})

@@ -332,6 +332,7 @@ def test_what_features_cannot_do_is_refused_before_anything_is_spent(tmp_path: P
     declined("features-and-vectors", lambda: opened(state_columns="age", norm=1.0))
     declined("missing-in-features", lambda: opened(missing="category"))
     declined("features-know-no-groups", lambda: opened(return_range=(0, 3)))
+    declined("features-pool-steps", lambda: opened(model="per-step"))
     declined("features-take-no-tables", lambda: cf.fit(opened(), privacy=rho, reward_centre=0.1))
     declined("features-learner", lambda: cf.fit(opened(), learner="apvi", privacy=rho))
     declined("features-several-episodes", lambda: cf.fit(opened(users="all:3"), privacy=rho))
