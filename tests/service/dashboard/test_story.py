@@ -20,6 +20,8 @@ from confide.privacy import Guarantee, Local, Schedule
 from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.protocol.design import Design, Request, make
 from confide.protocol.kinds import CountQuestion
+from confide.protocol.kinds.asked_return import KIND as ASKED_RETURN
+from confide.protocol.kinds.asked_return import AskedReturnQuestion
 from confide.protocol.outlook import people_needed, typical_error
 from confide.protocol.releases import open_aggregate, release_bytes
 from confide.protocol.trusts.mixing import Mixing
@@ -40,6 +42,12 @@ def totals(made: Design, people: int, luck: np.random.Generator) -> np.ndarray:
     cells = np.zeros((question.rows, question.width))
     if question.kind == "step":
         cells[0, :2] = luck.multinomial(people, [1 - PAID, PAID])
+        return cells
+    if (
+        question.kind == ASKED_RETURN
+    ):  # the first step decides whether all pay or none, so that no table of states holds
+        returned = luck.binomial(people, 1 / question.one_in)
+        cells[0, -1], cells[-1, :2] = people - returned, luck.multinomial(returned, [1 - PAID, PAID])
         return cells
     if question.kind == "asked":
         asked = luck.multinomial(people, np.full(question.rows, 1 / question.rows))
@@ -87,6 +95,15 @@ def test_intervals_hold_what_people_earn_and_are_not_much_too_wide(mechanism: st
     """False alarms: `ALARM` that too many miss; half the width must miss more than that. Of pairs only per-step models tell."""
     epsilon, spec = (2.0, replace(SPEC, dynamics="per-step")) if mechanism.startswith("asked") else (4.0, SPEC)
     check_intervals(intervals(design(Local(epsilon), people=7000, rounds=7, mechanism=mechanism, spec=spec), rounds))
+
+
+@pytest.mark.parametrize("rounds", [(20_000,), (10_000, 20_000)])
+def test_so_do_those_of_returns_where_the_table_is_not_markov(rounds: tuple[int, ...]) -> None:
+    """The whole episode pays or none of it, which no pair tells; people come back to a pair, and the model is stationary."""
+    chosen = {"mechanism": "asked-k-ary", "spec": SPEC}
+    made = design(Local(2.0), people=30_000, rounds=3, **chosen)
+    family = AskedReturnQuestion(made.question.counts, one_in=10)
+    check_intervals(intervals(replace(made, question=family), rounds))
 
 
 @pytest.mark.service
