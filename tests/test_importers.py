@@ -70,11 +70,10 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(("lab/audit/alone", "lab/audit/browsers", "lab/audit/judges"), ATTACK),
     **dict.fromkeys(
         (
-            "lab/simulation/category_loop",
+            "lab/simulation/group_loop",
             "lab/simulation/featured",
             "lab/simulation/mixtures",
             "lab/simulation/play",
-            "lab/simulation/shuffle_loop",
             "lab/simulation/stepwise",
         ),
         ENGINE,
@@ -88,7 +87,6 @@ REASONS: dict[str, str] = {
             "data/trajectories/documents",
             "data/trajectories/flags",
             "data/trajectories/order",
-            "data/trajectories/sorting",
             "lab/staging/processes",
             "service/collector/alarms",
             "service/collector/promises",

@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "people are sorted by names that are not in one form",
-        "data/trajectories/sorting.py",
+        "data/trajectories/order.py",
         "named(batch.column(column))",
         "batch.column(column)",
         (TYPES,),
@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "rows are ordered by the letters of texts",
-        "data/trajectories/sorting.py",
+        "data/trajectories/order.py",
         "if self.numbered else column",
         "if self.column is None else column",
         (f"{ORDER}::test_texts_are_ordered_by_their_number_and_not_by_their_letters",),
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "of texts that order rows only the first has a form",
-        "data/trajectories/sorting.py",
+        "data/trajectories/order.py",
         "        if not kept:\n",
         "        if kept is None:\n",
         (f"{ORDER}::test_texts_whose_order_is_not_plain_are_refused",),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...data.privatizers import drawn, open_aggregate
 from ...learning.planning.addresses import address_of
 from ...learning.planning.evaluation import flow_value
+from ...loading import sibling
 from ...mdp import Model
 from ...protocol.design import Design
 from ...protocol.kinds import asked, asked_return, bandit, bits, budgeted, counts, step
@@ -41,15 +42,21 @@ people (rows,) gave them."""
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed: the learner plans, a group follows the plan, the aggregate is closed, the learner learns."""
-    from . import category_loop, group_loop, shuffle_loop
-
-    if shuffle_loop.supports(setting):
-        return shuffle_loop.run(setting, root)
-    if group_loop.supports(setting):
-        return group_loop.run(setting, root)
-    if category_loop.supports(setting):
-        return category_loop.run(setting, root)
+    for name in LOOPS.get(setting.design.kind.name, ()):
+        loop = sibling(str(__package__), name)
+        if loop.supports(setting):
+            return cast(Outcome, loop.run(setting, root))
     return run_by_aggregates(setting, root)
+
+
+LOOPS = {
+    counts.KIND: ("group_loop",),
+    asked.KIND: ("category_loop",),
+    asked_return.KIND: ("category_loop",),
+    bits.KIND: ("shuffle_loop",),
+    step.KIND: ("category_loop", "shuffle_loop"),
+}
+"""The compiled loops of a kind of question: modules of this package, of which one is loaded when it may play."""
 
 
 def run_by_aggregates(setting: Setting, root: np.random.SeedSequence) -> Outcome:
