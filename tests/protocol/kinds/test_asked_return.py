@@ -74,6 +74,7 @@ def told(question: AskedReturnQuestion, episode: Trajectory, first: int, second:
 def chance_of_one(question: AskedReturnQuestion, episode: Trajectory) -> float:
     """How likely the bit of an episode is one, found by trying draws: it is one below a threshold, and nowhere else."""
     last = int(question.law.sum()) - 1
+    assert told(question, episode, last)[0] == question.pairs, "who reports a return depends on the episode"
     low, high = 0, FINE
     while low < high:
         middle = (low + high) // 2
