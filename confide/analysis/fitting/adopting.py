@@ -458,6 +458,7 @@ def chances_of(model: LoggedModel, previous: CountRelease | None = None) -> Prac
     table = np.maximum(model.behaviour, FLOOR)
     error = model.behaviour * (1 - model.behaviour) / np.maximum(visits.sum(-1, keepdims=True), 1.0)
     error = error + (deviation / np.maximum(visits.sum(-1, keepdims=True), 1.0)) ** 2
+    error = error + np.where(model.knowledge.allowed, table - model.behaviour, 0.0) ** 2  # what the floor adds
     if previous is None or len(table) > 1:
         return PracticeChances(table, BY_STEP if len(table) > 1 else BY_STATE, error / table**2)
     states, actions = table.shape[1:]
@@ -659,10 +660,10 @@ def estimation_doubts(chances: PracticeChances, adoption: Adoption, walked: Epis
 
     An estimate b (1 + e) moves q by -alpha taken/b e. With e of known relative variance, taken for independent between cells, the
     mean weight moves by the sum over cells of e times the mean of alpha taken/b at their visits, and the gain by the same with Q
-    minus its mean under practice as a further factor; to second order, by e^2 times as much. Products of weights scatter by
-    alpha^2 (taken/b)^2 e^2 more at every step.
+    minus its mean under practice as a further factor; to second order, both by e^2 times as much, which does not average out.
+    Products of weights scatter by alpha^2 (taken/b)^2 e^2 more at every step. No chance is off by more than 1.
     """
-    relative = np.minimum(chances.relative, 1.0)
+    relative = np.minimum(chances.relative, 1 / chances.table**2)
     people = max(walked.people, 1)
     (step, row), s, a = _told(chances, walked), walked.states, walked.actions
     follows = np.flatnonzero(adoption.taken[step, s, a] > 0)
@@ -674,9 +675,9 @@ def estimation_doubts(chances: PracticeChances, adoption: Adoption, walked: Epis
     np.add.at(moved[1], (row, s, a), ratio)
     moved /= people
     first, weight = np.sqrt((moved**2 * relative).sum(axis=(1, 2, 3)))
-    second = abs(float((moved[0] * relative).sum()))
+    second = np.abs((moved * relative).sum(axis=(1, 2, 3)))
     compound = float((ratio**2 * relative[row, s, a]).sum()) / people
-    return Doubts(math.hypot(float(first), second), float(weight), compound)
+    return Doubts(math.hypot(float(first), float(second[0])), math.hypot(float(weight), float(second[1])), compound)
 
 
 def _told(chances: PracticeChances, walked: Episodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

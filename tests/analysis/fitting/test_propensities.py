@@ -12,7 +12,15 @@ import pytest
 
 import confide as cf
 from confide.analysis.fitting import engines
-from confide.analysis.fitting.adopting import Habit, adoption_of, chances_of, people_told_apart, simulated_people
+from confide.analysis.fitting.adopting import (
+    MOST_COMPOUND,
+    Habit,
+    adoption_of,
+    chances_of,
+    estimation_doubts,
+    people_told_apart,
+    simulated_people,
+)
 from confide.analysis.fitting.alarms import DISAGREEMENT, HABIT
 from confide.analysis.fitting.comparing import compare
 from confide.analysis.fitting.engines import Engine, count
@@ -171,6 +179,10 @@ def test_shares_are_chosen_as_if_practice_saw_more_than_states_tell(monkeypatch:
     weights, expected = scores(adoption, walked)[1], scores(adoption, even)[1]
     assert abs(weights.mean() - 1) < 5 * weights.std() / 100
     assert weights.var() > 2 * expected.var()
+    known, noise = (chances._replace(relative=np.full_like(chances.relative, size)) for size in (0.01, 4.0))
+    little, much = (estimation_doubts(one, adoption, even) for one in (known, noise))
+    # To first order 20 times as much, to second 400; with a cap of 1, which hid noise, the gain had 21 times as much.
+    assert much.gain > 60 * little.gain and much.weight > 60 * little.weight and much.compound > MOST_COMPOUND
 
 
 def test_the_excess_of_repeats_is_that_of_the_law_and_noise_is_known() -> None:
@@ -189,7 +201,7 @@ def test_the_excess_of_repeats_is_that_of_the_law_and_noise_is_known() -> None:
 
 
 def test_with_two_steps_habit_and_a_hidden_cause_are_not_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ill are treated: with two steps a harm was called surely better in one of five fits. All is replayed."""
+    """The ill are treated: with two steps harm was called surely better. All is replayed."""
     monkeypatch.setattr(engines, "fresh_key", lambda: 2**190 + 5)
     family, reasons = indication("ill", 0.9, horizon=2), []
     for seed in range(6):
