@@ -72,6 +72,7 @@ REASONS: dict[str, str] = {
         (
             "lab/simulation/group_loop",
             "lab/simulation/featured",
+            "lab/simulation/targeted",
             "lab/simulation/mixtures",
             "lab/simulation/play",
             "lab/simulation/stepwise",

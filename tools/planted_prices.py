@@ -200,6 +200,22 @@ MUTANTS = (
         ("local/moments/gaussian/h3",),
     ),
     Mutant(
+        "targets are priced at half",
+        "protocol/kinds/targets.py",
+        "        l2 = 2 * self.bound * (1 + ROUNDING) + grid",
+        "        l2 = self.bound + grid",
+        ("tests/protocol/kinds/test_targets.py",),
+        ("local/targets/gaussian",),
+    ),
+    Mutant(
+        "a person's targets are not clipped",
+        "protocol/kinds/targets.py",
+        "self.bound / np.maximum(np.linalg.norm(vectors, axis=1), self.bound)",
+        "np.ones(len(vectors))",
+        ("tests/protocol/kinds/test_targets.py",),
+        ("local/targets/gaussian/h3",),
+    ),
+    Mutant(
         "candidates above the middle are favoured, however many these are",
         "mechanisms/privunit.py",
         '        return np.asarray(np.argsort(-near, kind="stable"))\n',

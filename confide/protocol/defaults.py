@@ -7,7 +7,7 @@ least, of those that devices can do, is decided by the makers (`protocol.trusts`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..privacy.schedule import WIDENING
 from ..validation import Json
 from .accepted import ANY, BROWSERS, DEVICES, rows, rows_in_pages
 from .design import AUTO, PAPER, TIGHT, Request
-from .kinds import CountQuestion, Question, counts, moments
+from .kinds import CountQuestion, Question, counts, moments, targets
 from .kinds.bandit import BanditQuestion
 from .kinds.counts import DROPPED, SINGLE_STEP
 from .trusts.joint import first_batch
@@ -44,6 +44,13 @@ ENDLESS = 10**9
 counters for this many have few hundred releases, and their noise is 1.1 times that of a counter for a hundred thousand users."""
 SHUFFLING = frozenset(field.name for field in fields(Mixing))
 """The options of shufflers."""
+
+
+_OF_FEATURES: dict[str, Callable[[Any, Guarantee], tuple[int, float]]] = {
+    moments.KIND: lambda question, promise: (moments.first_batch(question, promise), moments.WIDENING),
+    targets.KIND: lambda question, promise: targets.first_batch(promise),
+}
+"""How many people the first batch has where sums of features are asked for, and which share of all before them later ones."""
 
 
 def request_for(
@@ -79,19 +86,21 @@ def request_for(
         )
     expected, planned = (users, max(users, ENDLESS)) if endless else (None, users)
     widening = calibration == TIGHT and mechanism != STEP
-    shown = moments.first_batch(question, promise) if question.kind == moments.KIND else None
-    mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening, shown=shown)
+    rule = _OF_FEATURES.get(question.kind)
+    shown = None if rule is None else rule(question, promise)
+    mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening, shown=shown and shown[0])
     taken = participation if promise.trust == JOINT else replace(participation, apart=1)
     if taken != ONCE:
         promise = replace(promise, unit=taken.unit)
-    if schedule is None and question.kind == moments.KIND and mixing is None:
-        schedule = Schedule.widening(planned, moments.first_batch(question, promise))
+    if schedule is None and shown is not None and mixing is None:
+        schedule = Schedule.widening(planned, *shown)
     when = schedule or schedule_for(promise, calibration, question.spec, planned, mixing, scouts)
     if mixing is not None and calibration == PAPER and mixing.burn_in > when.burn_in:
         when = replace(when, burn_in=mixing.burn_in)
     if schedule is None and taken != ONCE and when.kind == WIDENING:  # where one person moves more, noise is larger
         when = Schedule.widening(planned, first_batch(CountQuestion(question.spec), promise, taken))
-    able = abilities(promise.trust, ANY if others.get("budget") else devices)  # under local trust no page does
+    anywhere = others.get("budget") or question.kind == targets.KIND  # which no page answers
+    able = abilities(promise.trust, ANY if anywhere else devices)
     if able is not None and not claimed:
         able = frozenset(row for row in able if row[1] != SHARES)
     if calibration == TIGHT and mechanism == AUTO and not others.get("budget"):

@@ -34,6 +34,7 @@ from confide.protocol.kinds.budgeted import BudgetedQuestion
 from confide.protocol.kinds.mixture import UNIT, MixtureForm
 from confide.protocol.kinds.moments import MomentsQuestion
 from confide.protocol.kinds.returns import ReturnsQuestion
+from confide.protocol.kinds.targets import TargetsQuestion
 from confide.protocol.trusts.mixing import Mixing
 
 SPEC = Spec(2, 2, 3)
@@ -56,6 +57,9 @@ def questions(spec: Spec = SPEC) -> dict[str, Any]:
         "budgeted": BudgetedQuestion.of(CountQuestion(spec), 4),
         "mixture": MixtureForm(spec, MixtureFeatures.one_hot(spec.states, spec.actions), values, UNIT),
         "moments": MomentsQuestion.of(in_states(spec.states, spec.actions), spec.horizon, spec.dynamics),
+        "targets": TargetsQuestion.of(
+            replace(spec, horizon=max(2, spec.horizon)), MixtureFeatures.one_hot(spec.states, spec.actions)
+        ),
         "returns": replace(ReturnsQuestion.of(spec.horizon), points=16),
     }
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...protocol.kinds.moments import MomentsQuestion
     from ...protocol.kinds.returns import ReturnsQuestion
     from ...protocol.kinds.step import StepQuestion
+    from ...protocol.kinds.targets import TargetsQuestion
 
 Answerer = Callable[[Any, Any, float, DrawIntegers], Answer]
 
@@ -156,6 +157,12 @@ def _moments(
     return 0, moment_cells(question, ObservedEpisodes.of(trajectory), grid)
 
 
+def _targets(question: TargetsQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+    from .targets import target_cells
+
+    return 0, target_cells(question, trajectory, grid)
+
+
 _ANSWERERS: dict[str, Answerer] = {
     "counts": _counts,
     "bits": _bits,
@@ -167,6 +174,7 @@ _ANSWERERS: dict[str, Answerer] = {
     "returns": _returns,
     "mixture": _mixture,
     "moments": _moments,
+    "targets": _targets,
 }
 """How an episode answers each of our kinds of question."""
 

@@ -15,7 +15,18 @@ from ...data.trajectories.declaration import Declared
 from ...mdp import PER_STEP, MixtureFeatures, Spec
 from ...privacy import Central, Guarantee, Participation, Schedule
 from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ...protocol.kinds import CountQuestion, Question, asked_return, bandit, budgeted, counts, mixture, moments, step
+from ...protocol.kinds import (
+    CountQuestion,
+    Question,
+    asked_return,
+    bandit,
+    budgeted,
+    counts,
+    mixture,
+    moments,
+    step,
+    targets,
+)
 from ...protocol.kinds.bandit import BanditQuestion
 from ...protocol.trusts.mixing import Mixing
 from .auditing import Target
@@ -138,10 +149,23 @@ def _moments(setting: AuditSetting) -> Question:
     return MomentsQuestion.of(features, setting.spec.horizon, setting.spec.dynamics)
 
 
+def _targets(setting: AuditSetting) -> Question:
+    """Two models of two states and two actions, of which one stays and one moves: who saw either point in opposite directions, and
+    all who took a step are clipped. It needs two steps."""
+    from ...protocol.kinds.targets import TargetsQuestion
+
+    phi = np.zeros((2, 2, 2, 2))
+    for state in range(2):
+        phi[state, :, state, 0] = phi[state, :, 1 - state, 1] = 1.0
+    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.dynamics)
+    return replace(TargetsQuestion.of(spec, MixtureFeatures.from_array(phi)), bound=0.5)
+
+
 PROBLEMS: dict[str, ProblemMaker] = {
     counts.KIND: lambda setting: CountQuestion(setting.spec),
     mixture.KIND: _mixture,
     moments.KIND: _moments,
+    targets.KIND: _targets,
     bandit.KIND: lambda setting: BanditQuestion.of(replace(setting.spec, horizon=1)),
 }
 """What is asked at a setting, by kind of question. Gram sums are audited as fits."""

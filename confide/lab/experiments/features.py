@@ -1,4 +1,6 @@
-"""Features instead of tables: what people lose by `linear`, beside tables, no privacy, and the published algorithms for bandits.
+"""Features instead of tables: what people lose by `linear`, and by `ucrl-vtr` where known models are mixed.
+
+Beside them are tables, no privacy, and the published algorithms for bandits.
 
 Every run is another world: those of seeds from `FIRST` on, which nothing was chosen on. The published algorithms are LinUCB under
 joint (Shariff and Sheffet 2018) and under local privacy (Zheng et al. 2020), by `learning.learners.linucb`, with noise that keeps
@@ -27,6 +29,8 @@ from .view import ratio
 
 FEATURES, TABLE, OPEN, LINUCB = "features", "table", "features, no privacy", "LinUCB"
 NONE = "no privacy"
+MIXTURES = "mixture/"
+"""Worlds of known models in unknown proportions, which `ucrl-vtr` learns from feature targets."""
 PROMISES: dict[str, Guarantee] = {
     "joint 1": Joint(1.0, 1e-6),
     "shuffle 1": Shuffle(1.0, 1e-6),
@@ -73,6 +77,9 @@ CELLS = (
     FeatureCell("linear-bandit/6x4", "local 1", 1e6, 0.25, SHARE, (TABLE, OPEN, LINUCB), FEW),
     FeatureCell("linear-mdp", "joint 1", 1e5, 0.07, SHARE, (TABLE, OPEN), FEW),
     FeatureCell("covariates/2", "joint 1", 1e5, 0.2, SHARE, (OPEN,), FEW),
+    FeatureCell("mixture/20x3x16", "joint 1", 1e4, 0.005, SHARE, (OPEN,)),
+    FeatureCell("mixture/20x3x16", "shuffle 1", 1e4, 0.01, SHARE, (OPEN,), FEW),
+    FeatureCell("mixture/20x3x16", "local 4", 1e4, 0.005, SHARE, (OPEN,)),
 )
 
 
@@ -99,7 +106,8 @@ class FeatureRuns(ExperimentPart):
     def compute(self, scale: str, seeds: int) -> PartResult:
         """One run in each of this many worlds."""
         people, started, promise = people_at(scale, self.people, 1000), time.process_time(), self._promised()
-        learner = {TABLE: "ucbvi", LINUCB: "linucb"}.get(self.side, "linear")
+        ours = "ucrl-vtr" if self.world.startswith(MIXTURES) else "linear"
+        learner = {TABLE: "ucbvi", LINUCB: "linucb"}.get(self.side, ours)
         options: dict[str, Any] = {"c": SCALE} if self.side == LINUCB else {}
         if self.side == LINUCB and self.promised in NOISY:
             options["mechanism"] = "gaussian"

@@ -20,6 +20,7 @@ from ...learning.learners import Context
 from ...learning.learners.learner import AnyLearner, family_of
 from ...learning.learners.vtr import MIXTURE, MixtureContext, UcrlVtr
 from ...learning.learners.vtr_table import in_table
+from ...learning.learners.vtr_targets import TargetContext, TargetLearner
 from ...learning.planning.evaluation import flow_value
 from ...learning.planning.least_squares import add_outer, explain, weigh
 from ...learning.planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
@@ -31,6 +32,8 @@ from ...privacy.guarantee import JOINT, LOCAL, NONE
 from ...protocol.design import TIGHT, Design
 from ...protocol.kinds import mixture
 from ...protocol.kinds.mixture import MixtureForm
+from ...protocol.kinds.targets import TARGETS as TARGETS_KIND
+from ...protocol.kinds.targets import TargetsQuestion
 from ..environments import Environment
 from .bundles import Luck, RegretCurve, curve_of, luck_of
 from .draws import Array, World, pick, split
@@ -46,17 +49,37 @@ def learns_mixtures(learner: AnyLearner) -> TypeGuard[UcrlVtr]:
     return family_of(learner) == MIXTURE
 
 
-def as_table(learner: AnyLearner, environment: Environment, choices: Choices) -> AnyLearner:
-    """A learner of mixtures with default settings, in its form for tables under `tight` (`learners.vtr_table`); else itself."""
+def tight_form(learner: AnyLearner, environment: Environment, choices: Choices) -> AnyLearner:
+    """A learner of mixtures with default settings in its form under `tight`: for tables (`learners.vtr_table`), or of feature
+    targets where known models are mixed (`learners.vtr_targets`); else itself."""
     promise, model, spec = choices.privacy, environment.model, environment.spec
     if not (learns_mixtures(learner) and learner == type(learner)() and choices.bonus_scale == 1 and model is not None):
         return learner
-    if choices.calibration != TIGHT or promise.trust not in (LOCAL, JOINT, NONE) or choices.engine == MIXTURE:
+    if choices.calibration != TIGHT or choices.engine == MIXTURE:
         return learner
     table = MixtureFeatures.one_hot(spec.states, spec.actions)
-    if environment.features is not None and environment.features.to_bytes() != table.to_bytes():
-        return learner
-    return in_table(learner.name, _known_rewards(model))
+    if environment.features is None or environment.features.to_bytes() == table.to_bytes():
+        tabled = promise.trust in (LOCAL, JOINT, NONE)
+        return in_table(learner.name, _known_rewards(model)) if tabled else learner
+    mixes_models = TargetsQuestion.of(spec, environment.features).models if spec.horizon > 1 else False
+    return TargetLearner(learner.name) if mixes_models else learner
+
+
+def target_problem(
+    environment: Environment, context: Context, private: bool
+) -> tuple[TargetsQuestion, Callable[[Design], TargetContext]]:
+    """What is to be designed for a learner of targets, and a function from the design to the learner's context. private: else no
+    one is clipped."""
+    model, features = environment.model, environment.features
+    assert model is not None and features is not None  # as `tight_form` has it
+    question, rewards = TargetsQuestion.of(context.spec, features, private), _known_rewards(model)
+
+    def context_of(design: Design) -> TargetContext:
+        facts = (context.spec, context.users, context.failure, context.bonus_scale)
+        asked = TARGETS_KIND.question_of(design)
+        return TargetContext(*facts, question=asked, rewards=rewards, initial=model.initial)
+
+    return question, context_of
 
 
 def _known_rewards(model: Model) -> Array:

@@ -20,7 +20,7 @@ from ... import validation
 from ...compiled import PACKAGE
 from ...errors import InvalidInput, NoiseWarning
 from ...learning.learners import Context, TabularLearner
-from ...learning.learners.learner import AnyLearner, TableState
+from ...learning.learners.learner import AnyLearner, TableState, family_of
 from ...learning.planning.evaluation import flow_value, optimal_value
 from ...mdp import PER_STEP, Model
 from ...mdp.feature_policy import FeaturePolicy
@@ -247,9 +247,10 @@ class Setting:
                 known.add(text)
 
     def begin(self, rng: np.random.Generator) -> TableState:
-        """The learner's state before any data. Through a burn-in people act at random, whatever the learner thinks."""
+        """The learner's state before any data. Through a burn-in people act at random, whatever the learner thinks, where it learns
+        from counts: those that know features begin by what these tell."""
         begun = self.learner.begin(self.context, rng)
-        if self.schedule.burn_in:
+        if self.schedule.burn_in and not family_of(self.learner):
             begun = replace(begun, policy=np.full_like(begun.policy, 1 / begun.policy.shape[-1]), mixture=None)
         state: TableState = begun
         return state

@@ -18,6 +18,7 @@ from ...learning.learners import Context, baselines
 from ...learning.learners.learner import family_of
 from ...learning.learners.linear import FEATURES
 from ...learning.learners.vtr import MIXTURE as MIXTURES
+from ...learning.learners.vtr_targets import TARGETS
 from ...loading import worker_setup
 from ...mdp import Model, Policy
 from ...privacy import Guarantee, Participation
@@ -31,7 +32,7 @@ from ...protocol.papers import AUTHORS, POOLED, author, pools
 from ...validation import Json
 from ..environments import Environment
 from ..environments.registry import resolve
-from . import batched, featured, mixtures, play, stepwise
+from . import batched, featured, mixtures, play, stepwise, targeted
 from .record import RECORD, record_of
 from .setting import Choice, Choices, Outcome, Setting, as_printed, parse_schedule
 from .streams import root_of
@@ -40,11 +41,13 @@ if TYPE_CHECKING:
     from ...learning.learners.learner import AnyLearner
 
 BATCHED, STEPWISE, MIXTURE, FEATURED, PLAIN = "batched", "stepwise", "mixture", "featured", "plain"
+TARGETED = "targeted"
 # Who can play all parties; questions about linear mixtures have a loop of their own.
 ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
     BATCHED: batched.run,
     STEPWISE: stepwise.run,
     MIXTURE: mixtures.run,
+    TARGETED: targeted.run,
     FEATURED: featured.run,
     PLAIN: play.play,
 }
@@ -89,10 +92,10 @@ def complete(choices: Choices) -> Setting:
     devices, claimed = str(options.pop("devices", None) or BROWSERS), bool(options.pop("claimed", None))
     algorithm = _make_learner(learner, calibration, options)
     if family_of(algorithm) == MIXTURES:
-        algorithm = mixtures.as_table(algorithm, world, choices)
+        algorithm = mixtures.tight_form(algorithm, world, choices)
     context = Context(world.spec, expected, choices.failure, choices.bonus_scale)
     schedule = choices.schedule
-    question, context_of = _problem(world, algorithm, context)
+    question, context_of = _problem(world, algorithm, context, promise.private)
     request = request_for(
         question,
         promise,
@@ -134,7 +137,9 @@ def by_address(choices: Choices) -> Choices:
 _DEFAULTS = {each.name: each.default for each in fields(Choices)}
 
 
-def _problem(world: Environment, learner: AnyLearner, context: Context) -> tuple[Question, Callable[[Design], Context]]:
+def _problem(
+    world: Environment, learner: AnyLearner, context: Context, private: bool
+) -> tuple[Question, Callable[[Design], Context]]:
     """What is to be designed for a learner, and a function from the design to the learner's context.
 
     Learners of mixtures and of features have problems of their own; of any other it is the question that it asks first.
@@ -142,6 +147,8 @@ def _problem(world: Environment, learner: AnyLearner, context: Context) -> tuple
     family = family_of(learner)
     if family == MIXTURES:
         return mixtures.mixture_problem(world, learner, context)
+    if family == TARGETS:
+        return mixtures.target_problem(world, context, private)
     if family == FEATURES:
         return featured.feature_problem(world, context)
     return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
@@ -180,6 +187,8 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
     family = family_of(setting.learner)
     if family == FEATURES:
         return validation.choice("engine", engine or FEATURED, [FEATURED])
+    if family == TARGETS:
+        return validation.choice("engine", engine or TARGETED, [TARGETED, PLAIN])
     if engine is None:
         # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
         preferred = [STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [BATCHED]

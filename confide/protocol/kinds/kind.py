@@ -61,6 +61,7 @@ KINDS = (
     "budgeted",
     "mixture",
     "moments",
+    "targets",
     "returns",
     "judged",
     "values",

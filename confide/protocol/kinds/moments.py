@@ -53,7 +53,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgpack
 import numpy as np
@@ -69,8 +69,8 @@ from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, NONE, SHUFFLE
 from ..design import AUTO, PAPER, TIGHT, Design, Request
 from ..releases.release import NO_NOISE, Noise
 from .counts import MOST_CELLS, stacked
-from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, register
-from .question import DIGEST_BYTES, AboutEpisodes, Member, Range, Rounded, only
+from .kind import Array, DesignMaker, Integers, Kind, Possible, by_trust, find, register
+from .question import DIGEST_BYTES, AboutEpisodes, Member, Question, Range, Rounded, only
 
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
@@ -83,6 +83,8 @@ SHUFFLED = 12.0
 """How many deviations of a batch's noise the first batches of a shuffler show; of 1/2 to 64, tried on bandits of seeds 0 to 5."""
 SHARED = 64
 """Grid points that the l2 of two people has, at least, where devices add shares of noise."""
+WIDENING = 0.1
+"""Later batches have this share of all users before."""
 EXACT = 2.0**-32
 """The grid without privacy, as `kinds.mixture` has it."""
 ROUNDING = 1e-9
@@ -422,16 +424,26 @@ class MomentsKind(Kind[MomentsQuestion, MomentsRelease]):
 MOMENTS = register(MomentsKind())
 
 
-def _question(request: Request, gaussian: bool = True) -> MomentsQuestion:
+class Clipped(Question, Protocol):
+    """A question whose answers are vectors of bounded length, of numbers that are rounded to a grid: `moments`, `targets`."""
+
+    @property
+    def length(self) -> float:
+        """No person's cells, as a vector, are longer."""
+        ...
+
+
+def _question(request: Request, gaussian: bool = True) -> Clipped:
     promise = request.promise
     if gaussian and promise.private and promise.rho is None and promise.delta == 0:
         raise InvalidInput(
             "moments-need-delta",
-            "Gaussian noise on moments of features needs delta above 0. Got delta 0. Give one such as 1e-6.",
+            "Gaussian noise on sums of features needs delta above 0. Got delta 0. Give one such as 1e-6.",
         )
     if request.calibration == PAPER:
-        raise InvalidInput("moments-calibration", "No paper asks for these moments. Use tight.")
-    return MOMENTS.question_of(request)
+        raise InvalidInput("moments-calibration", "No paper asks for these sums of features. Use tight.")
+    asked: Clipped = find(request.question.kind).question_of(request)
+    return asked
 
 
 def design_local(request: Request) -> Design:
@@ -455,7 +467,7 @@ def design_gaussian(request: Request) -> Design:
     if request.share != 1:
         raise InvalidInput(
             "moments-share",
-            f"Moments take all of a guarantee. Got a share of {request.share:g}. Ask for nothing beside them.",
+            f"Sums of features take all of a guarantee. Got a share of {request.share:g}. Ask for nothing beside them.",
         )
     grid = _grid(question, sigma_for(promise, question.price().l2 * episodes, 0.0))
     size = question.price(grid)
@@ -506,7 +518,7 @@ def first_batch(question: MomentsQuestion, promise: Guarantee) -> int:
     return max(1, round(weights * max(5.0, noise / question.gram_bound)))
 
 
-def _grid(question: MomentsQuestion, sigma: float) -> float:
+def _grid(question: Clipped, sigma: float) -> float:
     """A power of two that is fine for sigma, and so fine that rounding costs at most a thousandth of sensitivity."""
     size = question.price()
     most = min(1.0, sigma / (4 * FINE), 1e-3 * size.l2 / math.sqrt(size.cells))

@@ -72,11 +72,11 @@ from .trust import People, ReportMaker, Trust, register
 
 if TYPE_CHECKING:
     from ...mechanisms.randomizer import Randomizer
-    from ..kinds.moments import MomentsQuestion
+    from ..kinds.moments import Clipped
     from ..releases.aggregates import Aggregate
     from ..releases.shuffler import Submission
 
-MOMENTS = "moments"
+MOMENTS, TARGETS = "moments", "targets"
 """The kind of sums of features, which are rounded to a grid."""
 BITS, STEP, SHARES = "shuffled-bits", "shuffled-step", "skellam"
 MECHANISMS = (BITS, STEP, SHARES)
@@ -222,7 +222,7 @@ def _shared_forms(question: CountQuestion, request: Request, mixing: Mixing) -> 
     return [form] if form.cells <= MOST_CELLS else []
 
 
-def share_noise(question: MomentsQuestion, request: Request, grid: float) -> Design:
+def share_noise(question: Clipped, request: Request, grid: float) -> Design:
     """The design in which devices round real numbers to a grid and add shares of noise, and in no other way."""
     mixing = request.mixing
     if mixing is None:
@@ -230,7 +230,7 @@ def share_noise(question: MomentsQuestion, request: Request, grid: float) -> Des
     if mixing.tree or mixing.local_epsilon is not None or request.participation.times > 1 or request.promise.delta <= 0:
         raise InvalidInput(
             "moments-shares-need",
-            "Shares of noise on moments need a delta, and neither a tree, a local epsilon nor users who come again. "
+            "Shares of noise on sums of features need a delta, and neither a tree, a local epsilon nor users who come again. "
             "Leave these out.",
         )
     validation.choice("mechanism", request.mechanism, (AUTO, SHARES))
@@ -242,14 +242,14 @@ def share_noise(question: MomentsQuestion, request: Request, grid: float) -> Des
     if request.mechanism == AUTO and not request.can(design.question, design.mechanism):
         raise InvalidInput(
             "moments-shares-claimed",
-            "Moments are shuffled with shares of noise, which hide no user from the shuffler itself: users need tokens, and it "
-            "another operator. Say --claimed in a simulation; in a service, name an issuer and --between.",
+            "Sums of features are shuffled with shares of noise, which hide no user from the shuffler itself: users need tokens, "
+            "and it another operator. Say --claimed in a simulation; in a service, name an issuer and --between.",
         )
     return design
 
 
 def _with_shares(
-    question: SharedQuestion | MomentsQuestion, request: Request, mixing: Mixing, grid: float | None = None
+    question: SharedQuestion | Clipped, request: Request, mixing: Mixing, grid: float | None = None
 ) -> Design:
     """The design in which devices add shares of the least noise that keeps the guarantee: Skellam, or what was registered.
 
@@ -299,7 +299,7 @@ def _check(design: Design) -> None:
     """Refuse a design whose batches are larger than its batches."""
     mechanism, mixing = design.shares, _mixing(design)
     expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
-    shared = design.question.kind in (budgeted.KIND, bandit.KIND, MOMENTS)
+    shared = design.question.kind in (budgeted.KIND, bandit.KIND, MOMENTS, TARGETS)
     fits = (
         mechanism.cells == design.question.width and not mixing.tree if shared else mechanism.apart == mixing.widening
     )
