@@ -41,7 +41,7 @@ from .setting import Choices, Outcome, Setting
 from .streams import streams
 
 WALKED = 32
-"""Groups of up to so many people walk one after the other."""
+"""Groups of at most this many people walk one after the other."""
 
 
 def learns_mixtures(learner: AnyLearner) -> TypeGuard[UcrlVtr]:
