@@ -1,4 +1,4 @@
-"""The order of rows: who came after whom is what is learned from, so it must be vouched for, or told by a column.
+"""The order of rows: who came after whom is what is learned from, so it must be vouched for, or a column says it.
 
 Rows are sorted by person, episode and step by DuckDB, which uses the disk where memory is short. Texts that rows are ordered by
 come as their numbers say, or as days and times in the form of ISO 8601. Sorted by characters visit10 comes before visit2, and

@@ -37,7 +37,7 @@ TARGETS = "targets"
 PEOPLE = 1000
 """Simulated people of a batch."""
 LEAST = 1e-9
-"""Of the mean variance, what is added to each: a direction that nobody shows."""
+"""Of the mean variance, what is added to each: a direction that no user shows."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,7 +49,7 @@ class TargetContext(Context):
     initial: Array
 
 
-class Seen(NamedTuple):
+class TargetSums(NamedTuple):
     """Sums over batches, as they are weighed. slope: (L, d, d) k M; spread: (L, d, d) the covariance of what people sent; sums:
     (L, d); noise: its variance. last, variance: the sums of the last release, and theirs."""
 
@@ -61,23 +61,25 @@ class Seen(NamedTuple):
     variance: float
 
     @classmethod
-    def nothing(cls, question: TargetsQuestion) -> Seen:
+    def nothing(cls, question: TargetsQuestion) -> TargetSums:
         """Before the first person."""
         size = question.features.dimension
         none, square = np.zeros((question.layers, size)), np.zeros((question.layers, size, size))
         return cls(square, square, none, 0.0, none, 0.0)
 
-    def with_batch(self, slope: Array, spread: Array, release: TargetsRelease) -> Seen:
+    def with_batch(self, slope: Array, spread: Array, release: TargetsRelease) -> TargetSums:
         """With one more batch, given what its people are expected to show."""
         variance, weight = float(release.noise.transitions), 1.0
         if release.noise.own != BATCHES:
-            return Seen(self.slope + slope, self.spread + spread, release.sums, variance, release.sums, variance)
+            return TargetSums(self.slope + slope, self.spread + spread, release.sums, variance, release.sums, variance)
         own = max(variance - self.variance, 0.0)
         shown = float(np.trace(spread, axis1=1, axis2=2).mean()) / spread.shape[-1]
         weight = shown / (shown + own) if shown > 0 else 0.0
         sums = self.sums + weight * (release.sums - self.last)
         noise = self.noise + weight**2 * own
-        return Seen(self.slope + weight * slope, self.spread + weight**2 * spread, sums, noise, release.sums, variance)
+        return TargetSums(
+            self.slope + weight * slope, self.spread + weight**2 * spread, sums, noise, release.sums, variance
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ class TargetState:
     context: TargetContext
     theta: Array
     policy: Array
-    seen: Seen
+    seen: TargetSums
     users: int
     rng: np.random.Generator = field(repr=False)
 
@@ -111,7 +113,7 @@ class TargetLearner:
         theta = np.tile(question.centre, (question.layers, 1))
         drawn = np.random.default_rng(rng.integers(1 << 62))
         policy = greedy(probabilities(question, theta), context.rewards)
-        return TargetState(context, theta, policy, Seen.nothing(question), 0, drawn)
+        return TargetState(context, theta, policy, TargetSums.nothing(question), 0, drawn)
 
     def ask(self, state: TargetState) -> TargetsQuestion:
         """The targets, always the same."""
@@ -150,7 +152,7 @@ class TargetLearner:
         return float(factors.mean()), np.einsum("nli,nlj->lij", sent, sent) / PEOPLE
 
     @staticmethod
-    def _estimated(question: TargetsQuestion, seen: Seen) -> Array:
+    def _estimated(question: TargetsQuestion, seen: TargetSums) -> Array:
         """(L, d) the posterior mean of theta."""
         size, plane = question.features.dimension, question.plane
         theta = np.empty((question.layers, size))

@@ -87,7 +87,7 @@ class TargetsQuestion(AboutEpisodes, Rounded):
 
     @classmethod
     def of(cls, spec: Spec, features: MixtureFeatures, clipped: bool = True) -> TargetsQuestion:
-        """The question with a bound that follows from the features alone. clipped: False for a bound that nobody exceeds."""
+        """The question with a bound that follows from the features alone. clipped: False for a bound that no user exceeds."""
         dense = features.dense()
         phi = dense.maps[dense.which]
         rows = phi.sum(axis=2).reshape(-1, dense.dimension)
