@@ -191,7 +191,8 @@ class TargetsQuestion(AboutEpisodes, Rounded):
         return only(self, question)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and cast(TargetsQuestion, other).digest == self.digest
+        same: bool = type(other) is type(self) and cast(TargetsQuestion, other).digest == self.digest
+        return same
 
     def __hash__(self) -> int:
         return hash(self.digest)
