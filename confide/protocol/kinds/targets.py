@@ -28,7 +28,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -191,8 +191,7 @@ class TargetsQuestion(AboutEpisodes, Rounded):
         return only(self, question)
 
     def __eq__(self, other: object) -> bool:
-        same: bool = type(other) is type(self) and cast(TargetsQuestion, other).digest == self.digest
-        return same
+        return type(other) is type(self) and other.digest == self.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
