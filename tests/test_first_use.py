@@ -27,7 +27,7 @@ def test_a_path_is_no_data_set_and_a_guarantee_no_learner(tmp_path: Path) -> Non
     with refused("data-not-read: data", "trajectories.read"):
         cf.fit(str(log), privacy=cf.Central(rho=1))  # type: ignore[arg-type]
     data = cf.trajectories.read(log, states=3, actions=2, horizon=1, columns={"state": "Zustand", "reward": "Folge"})
-    with refused("guarantee-as-learner", "privacy="):
+    with refused("fit-guarantee-missing", "privacy="):
         cf.fit(data, cf.Central(rho=1))  # type: ignore[arg-type]
 
 

@@ -71,12 +71,10 @@ class FitChoices:
     @classmethod
     def of(cls, learner: str | OfflineLearner, privacy: Guarantee | None, **choices: FitChoice) -> FitChoices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option of the learner's."""
-        if isinstance(learner, Guarantee):
-            raise InvalidInput("guarantee-as-learner", "A guarantee is given by name. Write fit(data, privacy=...).")
         if privacy is None:
             raise InvalidInput(
                 "fit-guarantee-missing",
-                "A fit needs a guarantee. Give privacy=Central(rho=...), or Central(epsilon=..., delta=...).",
+                "A fit needs a guarantee, by name. Write fit(data, privacy=Central(rho=...)), or Central(epsilon=..., delta=...).",
             )
         names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
         named = {name: choices.pop(name) for name in names & choices.keys()}

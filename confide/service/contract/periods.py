@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
 
 from ... import validation
 from ...errors import FormatError, PrivacyError
@@ -74,24 +73,25 @@ class SignedPeriod(Signed):
         return cls.of(json.dumps(document, sort_keys=True, separators=(",", ":")).encode(), private)
 
     @cached_property
-    def document(self) -> dict[str, Any]:
-        """What is stated: the contract, and the number of the period."""
+    def stated(self) -> tuple[str, int]:
+        """The contract, by its digest in hexadecimal digits, and the number of the period."""
         try:
-            document: dict[str, Any] = json.loads(self.data)
+            document = json.loads(self.data)
             if set(document) != {"schema", "contract", "number"} or document["schema"] != SCHEMA:
                 raise ValueError(f"it is not of schema {SCHEMA!r}")
             if type(document["number"]) is not int or document["number"] < 0:
                 raise ValueError("its number is none")
-            return document
+            return str(document["contract"]), document["number"]
         except (ValueError, TypeError, RecursionError) as error:
             raise FormatError("period-unreadable", f"This is no statement about a period: {error}.") from error
 
     def number_for(self, contract: bytes) -> int:
         """The number of the period; refused if it is about another contract than the one with this digest."""
-        if self.document["contract"] != contract.hex():
+        digest, number = self.stated
+        if digest != contract.hex():
             raise PrivacyError("period-of-other-contract", "The service states the period of another contract.")
-        return int(self.document["number"])
+        return number
 
     def check(self) -> None:
         """Refuse bytes that are no such statement."""
-        _ = self.document
+        _ = self.stated

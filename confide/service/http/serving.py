@@ -187,9 +187,9 @@ def _listener(bind: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((bind, port))
-    except (OSError, OverflowError) as error:  # beyond 65535 it overflows
+    except (OSError, OverflowError) as error:
         listener.close()
-        reason = getattr(error, "strerror", None) or "a port is from 0 to 65535"
+        reason = error.strerror if isinstance(error, OSError) else "a port is from 0 to 65535"
         raise InvalidInput(
             "port-unusable", f"{bind}:{port} cannot be served on: {reason}. Choose another --port."
         ) from error
