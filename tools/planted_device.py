@@ -122,7 +122,7 @@ MUTANTS = (
     _planted(
         "the socket of a request that was given up stays open",
         "service/device/transport.py",
-        "                    self._socket.shutdown(2)  # both ways: whoever reads it is woken\n",
+        "                    self._socket.shutdown(2)  # both ways: the reader is woken\n",
         "                    pass\n",
         "test_time.py::test_requests_that_were_given_up_end",
     ),

@@ -280,9 +280,9 @@ MUTANTS = (
     Mutant(
         "two people who use one device share their noise",
         "data/privatizers/devices.py",
-        "    randomised = mechanism.randomize(exact, design.question.trials, noise)\n",
+        "    randomised = mechanism.randomize(exact, design.question.trials[:size], noise)\n",
         "    kept = report.__dict__.setdefault(str(cells.shape), [])\n"
-        "    randomised = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials, noise)\n"
+        "    randomised = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials[:size], noise)\n"
         "    kept[:] = [] if kept else [randomised - exact]\n",
         laws("local laplace"),
         ("local/laplace",),

@@ -97,7 +97,7 @@ MUTANTS = (
     Mutant(
         "an issuer gives a person tokens of any slots",
         "service/issuer/app.py",
-        "if slots is not None and not slots.allows(had, slot):",
+        "if slots is not None and not slots.allows(had, slot, recent):",
         "if slots is None and had:",
         (f"{SLOTTED}::test_an_issuer_gives_a_person_no_two_tokens_too_close",),
         unseen=WHO,

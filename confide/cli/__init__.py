@@ -82,6 +82,7 @@ EXAMPLES = {
     "reproduce": "confide reproduce list",
     "serve": "confide serve tea --port 8000",
     "service backup": "confide service backup tea tea-monday",
+    "service carry": "confide service carry tea tea2",
     "service check": "confide service check tea",
     "service delete": "confide service delete tea --yes",
     "service demo": "confide service demo",

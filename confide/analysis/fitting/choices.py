@@ -74,7 +74,7 @@ class FitChoices:
         if privacy is None:
             raise InvalidInput(
                 "fit-guarantee-missing",
-                "A fit needs a guarantee, by name. Write fit(data, privacy=Central(rho=...)), or Central(epsilon=..., delta=...).",
+                "A fit needs a guarantee. Write fit(data, privacy=Central(rho=...)), or Central(epsilon=..., delta=...).",
             )
         names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
         named = {name: choices.pop(name) for name in names & choices.keys()}

@@ -113,7 +113,7 @@ class FeaturePlan(PricedPlan):
 
     @classmethod
     def of(cls, data: Dataset, promise: Guarantee, learner: LoggedLinear, failure: float = FAILURE) -> FeaturePlan:
-        """The plan of a fit: one question, for all of the guarantee."""
+        """The plan of a fit: one statistic, for all of the guarantee."""
         if data.users.mode in (GROUP, ALL):
             raise InvalidInput(
                 "features-several-episodes",
@@ -237,7 +237,7 @@ class FeatureInquiry:
     def __init__(
         self, judge: JudgePlan, episodes: Episodes, noise: NoiseSource, floor: float, simulated: bool = False
     ) -> None:
-        """Before anything was asked. floor: no logged chance is lower."""
+        """Before anything was released. floor: no logged chance is lower."""
         self._judge, self._episodes, self._noise, self._simulated = judge, episodes, noise, simulated
         self._floor, self.releases = floor, dict[str, JudgedRelease]()
 

@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 
 
 def target_cells(question: TargetsQuestion, trajectory: Trajectory, grid: float) -> Integers:
-    """The cells of one person's answer, in whole multiples of the grid."""
+    """The cells of one person's statistic, in whole multiples of the grid."""
     states, actions = _admitted(question, trajectory)
     cells = targets_of_each(question, states[None], actions[None])[0]
     return np.asarray(np.rint(cells / grid).astype(np.int64))

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from ...compiled import compiled, specialise
 from ...errors import InvalidInput
 from ...learning.learners.learner import Plan, plan
-from ...learning.planning.evaluation import flow_value, flow_visits
+from ...learning.planning.evaluation import flow_visits
 from ...mechanisms.subset_sums import add_subsets
 from ...mechanisms.unary import KARY, SUBSET, SampledStep
 from ...privacy.guarantee import LOCAL
@@ -26,7 +26,19 @@ from ...protocol.kinds.asked import ASIDE, FINEST
 from ...protocol.kinds.counts import SINGLE_STEP
 from ...protocol.releases.release import NOBODY, Counts, Noise
 from .bundles import LearnerArrays, Luck, learning_of, luck_of
-from .draws import Array, Integers, Layout, World, draw_asked, draw_sampled, estimates_of, layout_of, split, successes
+from .draws import (
+    Array,
+    Integers,
+    Layout,
+    World,
+    draw_asked,
+    draw_sampled,
+    estimates_of,
+    layout_of,
+    split,
+    successes,
+    world_value,
+)
 from .group_loop import Groups, groups_of, outcome_of
 from .setting import Outcome, Setting
 from .shuffle_loop import followers
@@ -176,9 +188,7 @@ def loop(
         estimates = estimates_of(counts, groups.radii[t], known, float(users))
         for m in range(len(policies)):
             plan(estimates, learning.constants, learning.memory, luck.choices, policies[m], learning.values)
-            policy_values[t, m] = flow_value(
-                world.transitions, world.rewards, world.initial, policies[m], learning.flow
-            )
+            policy_values[t, m] = world_value(world, policies[m], learning.flow)
     learning.policy[:] = policies[0]
 
 

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from ...compiled import compiled, merged
 from ...learning.planning.addresses import GeneratorAddress, generator_at
-from ...learning.planning.evaluation import flow_visits
+from ...learning.planning.evaluation import flow_value, flow_visits
 from ...learning.planning.inlined import inlined
 from ...protocol.kinds.asked import AskedQuestion
 from ...protocol.kinds.counts import CENTRED, DROPPED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
@@ -38,6 +38,12 @@ class World(NamedTuple):
     transitions: Array
     rewards: Array
     initial: Array
+
+
+@merged
+def world_value(world: World, policy: Array, flow: Array) -> float:
+    """The expected return of policy (H, S, A) in a world; flow: (2, S), scratch."""
+    return flow_value(world.transitions, world.rewards, world.initial, policy, flow)
 
 
 class Layout(NamedTuple):

@@ -17,7 +17,6 @@ from numpy.random import Generator
 from ...compiled import compiled, specialise
 from ...errors import InvalidInput
 from ...learning.learners.learner import Plan, plan
-from ...learning.planning.evaluation import flow_value
 from ...mechanisms.exact import ExactCounter
 from ...mechanisms.laplace import Laplace
 from ...mechanisms.tree import TreeCounter
@@ -28,7 +27,18 @@ from ...protocol.releases.release import NO_NOISE, Counts, Noise
 from ...protocol.releases.report import limits
 from .batched import curve
 from .bundles import LearnerArrays, Luck, learning_of, luck_of
-from .draws import Array, Integers, Layout, World, derive, draw_counts, estimates_of, layout_of, zero_counts
+from .draws import (
+    Array,
+    Integers,
+    Layout,
+    World,
+    derive,
+    draw_counts,
+    estimates_of,
+    layout_of,
+    world_value,
+    zero_counts,
+)
 from .setting import Outcome, Setting
 from .shuffle_loop import followers
 from .stepwise import tree_gaussian, tree_laplace
@@ -135,9 +145,7 @@ def loop(
                 policy_values[t, m] = policy_values[t - 1, m]
                 continue
             followed[m] = policies[m]
-            policy_values[t, m] = flow_value(
-                world.transitions, world.rewards, world.initial, policies[m], learning.flow
-            )
+            policy_values[t, m] = world_value(world, policies[m], learning.flow)
     learning.policy[:] = policies[0]
 
 

@@ -21,7 +21,6 @@ from ...learning.learners.learner import AnyLearner, family_of
 from ...learning.learners.vtr import MIXTURE, MixtureContext, UcrlVtr
 from ...learning.learners.vtr_table import in_table
 from ...learning.learners.vtr_targets import TargetContext, TargetLearner
-from ...learning.planning.evaluation import flow_value
 from ...learning.planning.least_squares import add_outer, explain, weigh
 from ...learning.planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
 from ...mdp import MixtureFeatures, Model
@@ -36,7 +35,7 @@ from ...protocol.kinds.targets import TARGETS as TARGETS_KIND
 from ...protocol.kinds.targets import TargetsQuestion
 from ..environments import Environment
 from .bundles import Luck, RegretCurve, curve_of, luck_of
-from .draws import Array, World, pick, split
+from .draws import Array, World, pick, split, world_value
 from .setting import Choices, Outcome, Setting
 from .streams import streams
 
@@ -200,7 +199,7 @@ def value_of(world: World, work: Work, policy: Array, flow: Array) -> float:
     for h in range(policy.shape[0]):
         for s in range(policy.shape[1]):
             policy[h, s, work.actions[h, s]] = 1.0
-    return flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+    return world_value(world, policy, flow)
 
 
 class MixtureLearning(NamedTuple):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...compiled import compiled, specialise
 from ...errors import InvalidInput
 from ...learning.learners.learner import Plan, plan
-from ...learning.planning.evaluation import flow_value, flow_visits
+from ...learning.planning.evaluation import flow_visits
 from ...privacy.guarantee import SHUFFLE
 from ...protocol.design import Design
 from ...protocol.kinds import bits, step
@@ -39,6 +39,7 @@ from .draws import (
     layout_of,
     noise_at,
     split,
+    world_value,
     zero_counts,
 )
 from .setting import Outcome, Setting
@@ -203,9 +204,7 @@ def loop(
         estimates = estimates_of(counts, errors.radii[point], noise_at(errors, point, people), float(people))
         for m in range(len(policies)):
             plan(estimates, learning.constants, learning.memory, luck.choices, policies[m], learning.values)
-            policy_values[t, m] = flow_value(
-                world.transitions, world.rewards, world.initial, policies[m], learning.flow
-            )
+            policy_values[t, m] = world_value(world, policies[m], learning.flow)
     learning.policy[:] = policies[0]
 
 

@@ -17,7 +17,6 @@ from ...compiled import bare, compiled, specialise
 from ...errors import InvalidInput
 from ...learning.learners.learner import Plan, plan
 from ...learning.planning.addresses import GeneratorAddress, address_of, generator_at
-from ...learning.planning.evaluation import flow_value
 from ...learning.planning.inlined import inlined
 from ...mechanisms.bounded import Bounded
 from ...mechanisms.exact import ExactCounter
@@ -40,7 +39,7 @@ from .bundles import (
     error_tables,
     learning_of,
 )
-from .draws import Array, ErrorTables, World, derive, estimates_of, layout_of, noise_at, walk
+from .draws import Array, ErrorTables, World, derive, estimates_of, layout_of, noise_at, walk, world_value
 from .setting import Outcome, Setting
 from .streams import streams
 
@@ -81,7 +80,7 @@ def loop(
             if arrivals.burn_in and k == 0:
                 learning.chances[:] = 1.0 / policy.shape[2]
             if renewed(learning.chances, learning.followed):
-                value = flow_value(world.transitions, world.rewards, world.initial, policy, learning.flow)
+                value = world_value(world, policy, learning.flow)
             due = ends[group] if group < ends.size else k + 1
             group += 1
         if k == arrivals.users:

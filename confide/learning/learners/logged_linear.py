@@ -67,7 +67,7 @@ class LoggedLinear:
 
     @property
     def question(self) -> MomentsQuestion:
-        """What is asked of a log."""
+        """What a log is counted for."""
         described = self.features.with_end() if self.ends and self.horizon > 1 else self.features
         return MomentsQuestion.logged(described, self.horizon)
 

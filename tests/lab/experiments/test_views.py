@@ -95,7 +95,7 @@ def test_pairs_go_by_name(tmp_path: Path) -> None:
     kinds = ("sound", "tight")
     whole = [found(f"{name}: {kind}") for name in ("A", "B", "C") for kind in kinds]
     assert [one.label for pair in pairs_of(whole[1:5]) for one in pair] == ["B: sound", "B: tight"]
-    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG")):
+    for suffix, start in ((".svg", b"<!--Matplotlib"), (".png", b"\x89PNG")):
         (drawn,) = Ratios("t").draw(whole[1:5], tmp_path, suffix)
         assert drawn.read_bytes().startswith(start)
 
@@ -127,7 +127,7 @@ def test_places_that_a_part_lacks_stay_empty() -> None:
 )
 def test_every_view_draws(view: Regret, pictures: int, tmp_path: Path) -> None:
     parts = [found("A, over people"), found("A, over epsilon", -1.0)]
-    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG")):
+    for suffix, start in ((".svg", b"<!--Matplotlib"), (".png", b"\x89PNG")):
         drawn = view.draw(parts, tmp_path, suffix)
         assert len(set(drawn)) == pictures
         assert all(path.suffix == suffix and path.read_bytes().startswith(start) for path in drawn)

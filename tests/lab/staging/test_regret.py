@@ -74,12 +74,12 @@ def test_the_law_of_regret_is_that_of_simulate(tmp_path: Path, monkeypatch: pyte
 
 
 def test_so_it_is_with_what_a_small_service_has_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round after every person, and pairs that are asked about by the law of the round."""
+    """A round after every person; pairs are drawn by the law of the round, and one device in ten reports its return."""
     spec, regrets = make(WORLD, HORIZON).spec, []
     for run in range(RUNS):
         folder = make_service(tmp_path / str(run), spec, Local(FEW_EPSILON), FEW)
         design = folder.contract().design
-        assert design.question.kind == "asked" and design.schedule.releases == FEW
+        assert design.question.kind == "asked_return" and design.schedule.releases == FEW
         with inside(folder.path, monkeypatch) as (collector, transport):
             regrets.append(regret(collector, transport, run))
     assert fits(np.array(regrets), law(FEW_EPSILON, DRAWS // 4, FEW, None)), sorted(regrets)

@@ -180,6 +180,7 @@ def test_a_lesson_whose_collector_was_killed_ends_without_a_word(tmp_path: Path)
         assert child.stdin is not None and child.stdout is not None
         child.stdout.close()
         send(child.stdin, contract().data)
+        send(child.stdin, b"")  # no contract taught anything before
         send(child.stdin, ["certificate"])
         child.stdout = None
         assert child.communicate(timeout=120) == (None, b"") and child.returncode == 0

@@ -113,6 +113,7 @@ DASHBOARD = {
     "rate",
     "certified",
     "alarm",
+    "period",
 }
 STORY = {"schema", "guarantee", "objective", "confidence", "ends", "rounds", "outlook", "demo"}
 ROUND = {"round", "people", "since", "bytes", "mean_return", "error"}
