@@ -83,6 +83,7 @@ def test_a_guarantee_is_renewed_when_service_and_device_say_so(tmp_path: Path) -
         assert visits(7.9, 1000) == [False] * 3, "the service's clock was put forward"
         assert visits(8.1, None) == [True, True, False], "what was signed is believed up to this device's clock"
         assert visits(7.1, None) == [False] * 3, "a clock that went back"
+        assert visits(6.1, None) == [False] * 3, "and to a period in which there was no visit"
         fake.pages["/v1/period"] = SignedPeriod.signed(made.digest, 2000, bytes(32)).to_json()
         store = FileStore(tmp_path)
         assert store.read()["services"][fake.url]["period"]["number"] == 1000
